@@ -1,0 +1,126 @@
+"""Colours, markers and text rules that every figure of ours shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import plotly.graph_objects as go
+
+Theme = Literal["light", "dark"]
+
+#: How a unit of compute is written for people.
+UNIT_LABELS: dict[str, str] = {
+    "gpu_hours": "GPU-hours",
+    "cpu_hours": "CPU-hours",
+    "flops": "FLOPs",
+    "tokens": "tokens",
+    "samples": "samples",
+    "steps": "steps",
+    "usd": "US dollars",
+}
+
+# Okabe and Ito's palette (jfly.uni-koeln.de/color): told apart with every common colour blindness.
+# Yellow is left out on white, black on dark, for contrast.
+_COLOURS: dict[Theme, tuple[str, ...]] = {
+    "light": ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"),
+    "dark": ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#D55E00", "#E8EAED"),
+}
+_MARKERS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star", "hexagon")
+# Never "solid": that is kept for the part which points support.
+_DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot")
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours of everything that is not a curve."""
+
+    paper: str
+    text: str
+    muted: str
+    grid: str
+    baseline: str
+
+
+PALETTES: dict[Theme, Palette] = {
+    "light": Palette("#ffffff", "#1b1f24", "#57606a", "#e4e8ec", "#57606a"),
+    "dark": Palette("#14181d", "#e8eaed", "#9aa4af", "#2b323a", "#b3bcc6"),
+}
+
+
+@dataclass(frozen=True)
+class Style:
+    """What tells one recipe from another: colour, marker and the dash of its extrapolation."""
+
+    colour: str
+    marker: str
+    dash: str
+
+
+def style_of(index: int, theme: Theme = "light") -> Style:
+    """The style of the `index`-th recipe. Colour and marker together repeat after 56 recipes only."""
+    colours = _COLOURS[theme]
+    return Style(
+        colour=colours[index % len(colours)],
+        marker=_MARKERS[index % len(_MARKERS)],
+        dash=_DASHES[index % len(_DASHES)],
+    )
+
+
+def escape_text(text: object) -> str:
+    """Makes a name plain text for plotly, which renders a subset of HTML in legends, titles and hover."""
+    shown = "".join(c if c.isprintable() else " " for c in str(text))
+    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def short_text(text: object, length: int = 36) -> str:
+    """`text` with its middle cut out when it is longer than `length`: run names differ at their ends."""
+    name = str(text)
+    if len(name) <= length:
+        return name
+    tail = length // 2
+    return f"{name[: length - tail - 1]}…{name[-tail:]}"
+
+
+def unit_label(unit: str) -> str:
+    """The unit as people write it ("GPU-hours"); unknown units as they are."""
+    return UNIT_LABELS.get(unit, unit)
+
+
+def number_text(value: float) -> str:
+    """Compute as people read it: thousands separated, very large and small ones in four digits."""
+    return f"{value:.4g}" if value < 1e3 or value >= 1e7 else f"{value:,.0f}"
+
+
+def template(theme: Theme) -> go.layout.Template:
+    """Layout defaults of a theme; small, so that a figure sent to a browser stays small."""
+    palette = PALETTES[theme]
+    axis = {
+        "gridcolor": palette.grid,
+        "linecolor": palette.muted,
+        "tickcolor": palette.muted,
+        "zeroline": False,
+        "showline": True,
+        "ticks": "outside",
+        "title": {"standoff": 8},
+    }
+    return go.layout.Template(
+        layout={
+            "paper_bgcolor": palette.paper,
+            "plot_bgcolor": palette.paper,
+            "font": {"color": palette.text, "family": "system-ui, sans-serif", "size": 13},
+            "xaxis": axis,
+            "yaxis": axis,
+            "hoverlabel": {"align": "left"},
+            "hovermode": "closest",
+            "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+            "margin": {"l": 62, "r": 18, "t": 12, "b": 58},
+            "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": palette.muted, "activecolor": palette.text},
+        }
+    )
+
+
+def rgba(colour: str, opacity: float) -> str:
+    """`#rrggbb` with an opacity, as CSS writes it."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
