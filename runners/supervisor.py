@@ -1,0 +1,307 @@
+"""Supervises one attempt of a job: claim, start the trainer, deliver its events, report the end.
+
+The supervisor keeps no truth of its own. The service holds the lease and the job's state, the work
+folder holds the events until they are accepted; a runner that is killed at any moment loses neither.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from rlcast.client import Client
+from rlcast.errors import ServiceError, ServiceUnreachable
+from rlcast.spool import Event, Spool
+from rlcast.stack.folder import DataFolder, default_folder
+from runners.process import TrainerProcess, WorkFolder, describe_exit
+
+log = logging.getLogger("rlcast.supervisor")
+
+HEARTBEAT_S = 15.0
+#: Progress is shown sooner than the lease needs it, but not more often than this.
+PROGRESS_S = 3.0
+_POLL_S = 0.25
+_CLAIM_TIMEOUT_S = 45.0
+_STOP_GRACE_S = 30.0
+#: How long to go on without the service. Another attempt may start meanwhile, but its writes and ours
+#: cannot mix (fencing), and ending a long run for a service that is away would cost more.
+_ALONE_S = 3600.0
+
+
+class Fenced(Exception):
+    """The service has given the job to another attempt; nothing more may be written for this one."""
+
+
+def run_job(job_id: str, attempt: int, stopping: threading.Event) -> None:
+    """Runs one attempt of job `job_id` to its end. Raises nothing that a retry could mend."""
+    client = Client(timeout_s=10.0)
+    claim = _claim(client, job_id, attempt)
+    if claim is None:
+        return
+    folder = WorkFolder(DataFolder(default_folder()).jobs / job_id)
+    folder.root.mkdir(parents=True, exist_ok=True)
+    folder.recipe.write_text(yaml.safe_dump(claim["recipe"], sort_keys=False))
+    supervisor = Supervisor(client, folder, Lease.of(claim), stopping)
+    try:
+        supervisor.run()
+    except Fenced:
+        log.warning("job %s: attempt %d was superseded; its trainer is stopped", job_id, attempt)
+    finally:
+        supervisor.close()
+        client.close()
+
+
+def _claim(client: Client, job_id: str, attempt: int) -> dict[str, Any] | None:
+    """Claims the job; None when somebody else has it or the service stays away.
+
+    In the second case the service sends the wake-up again once it is back.
+    """
+    deadline = time.monotonic() + _CLAIM_TIMEOUT_S
+    while True:
+        try:
+            return client.claim(job_id, attempt, runner=socket.gethostname())
+        except ServiceError as error:
+            if error.status < 500:
+                log.info("job %s attempt %d not claimed: %s", job_id, attempt, error)
+                return None
+        except ServiceUnreachable:
+            pass
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(1.0 + random.random())
+
+
+@dataclass(frozen=True)
+class Lease:
+    """What a claim gives: the right to run and to write, until fenced off."""
+
+    job_id: str
+    run_id: str
+    attempt: int
+    token: str
+    lease_s: float
+
+    @classmethod
+    def of(cls, claim: dict[str, Any]) -> Lease:
+        return cls(
+            claim["job_id"], claim["run_id"], claim["attempt"], claim["lease_token"], float(claim["lease_s"])
+        )
+
+
+class Backoff:
+    """When to try again after failures: 0.5 s doubling to 15 s, with jitter."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._next = 0.0
+
+    def ready(self) -> bool:
+        return time.monotonic() >= self._next
+
+    def succeeded(self) -> None:
+        self._failures, self._next = 0, 0.0
+
+    def failed(self) -> None:
+        delay = min(0.5 * 2**self._failures, 15.0)
+        self._failures += 1
+        self._next = time.monotonic() + delay * random.uniform(0.5, 1.0)
+
+
+class Supervisor:
+    """Owns one trainer process and the delivery of its events."""
+
+    def __init__(self, client: Client, folder: WorkFolder, lease: Lease, stopping: threading.Event) -> None:
+        self.client = client
+        self.folder = folder
+        self.lease = lease
+        self.stopping = stopping
+        self.spool = Spool(folder.events, folder.delivered)
+        self.progress: dict[str, Any] | None = None
+        self.failure: str | None = None
+        self.cancelled = False
+        self._delivery = Backoff()
+        self._beat = Backoff()
+        self._last_beat = 0.0
+        self._last_answer = time.monotonic()
+        self._progress_is_new = False
+        self._trainer: TrainerProcess | None = None
+
+    # -- the attempt ---------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """From start to the last report. Raises `Fenced` when another attempt took over."""
+        self._try(self._send_heartbeat, self._beat)
+        self._trainer = TrainerProcess(self.folder)
+        asked_to_stop_at: float | None = None
+        while self._trainer.exit_code is None:
+            self._turn()
+            wanted = self.cancelled or self.stopping.is_set() or self._alone_too_long()
+            if wanted and asked_to_stop_at is None:
+                asked_to_stop_at = time.monotonic()
+                self._trainer.terminate()
+            if asked_to_stop_at and time.monotonic() - asked_to_stop_at > _STOP_GRACE_S:
+                self._trainer.kill()
+            time.sleep(_POLL_S)
+        self._trainer.kill()  # whatever of its group is left
+        self._deliver_the_rest()
+        self._report_end(self._trainer.exit_code)
+
+    def _turn(self) -> None:
+        """One round of the loop: deliver what is there, beat when it is time."""
+        if self._delivery.ready():
+            self._try(self._deliver, self._delivery)
+        since = time.monotonic() - self._last_beat
+        if self._beat.ready() and (
+            since > min(HEARTBEAT_S, self.lease.lease_s / 4) or (self._progress_is_new and since > PROGRESS_S)
+        ):
+            self._try(self._send_heartbeat, self._beat)
+
+    def _try(self, action: Callable[[], None], backoff: Backoff) -> None:
+        """Runs a call to the service; an absent or troubled service is tried again later."""
+        try:
+            action()
+        except ServiceUnreachable:
+            backoff.failed()
+        except ServiceError as error:
+            if error.status < 500 and error.status != 429:
+                raise
+            backoff.failed()
+        else:
+            backoff.succeeded()
+            self._last_answer = time.monotonic()
+
+    def _alone_too_long(self) -> bool:
+        return time.monotonic() - self._last_answer > _ALONE_S
+
+    # -- talking to the service ------------------------------------------------------------------
+
+    def _send_heartbeat(self) -> None:
+        report: dict[str, Any] = {"progress": self.progress}
+        if self._trainer is not None:
+            report["log_tail"] = self._trainer.log_tail()
+        try:
+            answer = self.client.heartbeat(self.lease.job_id, self.lease.token, **report)
+        except ServiceError as error:
+            if error.status in (404, 409):
+                raise Fenced from error
+            raise
+        self._last_beat = time.monotonic()
+        self._progress_is_new = False
+        self.cancelled = self.cancelled or bool(answer["cancel"])
+
+    def _deliver(self) -> None:
+        """Sends the events that wait; marks them delivered when the service has stored them."""
+        events = self.spool.pending()
+        if not events:
+            return
+        items = [event.data for event in events if event.kind == "evaluation"]
+        if items:
+            self._post(items)
+        for event in events:
+            self._note(event)
+        self.spool.mark_delivered(events[-1])
+
+    def _post(self, items: list[dict[str, Any]]) -> None:
+        attempt = {
+            "attempt": self.lease.attempt,
+            "job_id": self.lease.job_id,
+            "lease_token": self.lease.token,
+        }
+        try:
+            self.client.post_evaluations(self.lease.run_id, items, **attempt)
+        except ServiceError as error:
+            if error.code == "stale_attempt":
+                raise Fenced from error
+            if error.status >= 500 or error.status == 429:
+                raise
+            self._post_without_refused(items, attempt, error)
+
+    def _post_without_refused(
+        self, items: list[dict[str, Any]], attempt: dict[str, Any], error: ServiceError
+    ) -> None:
+        """Keeps aside what the service will never take, with its reason, and sends the others.
+
+        One bad point must not hold back those behind it, and must not vanish either.
+        """
+        results = error.problem.get("results")
+        refused = (
+            {int(r["index"]) for r in results if isinstance(r, dict) and r.get("status") == "rejected"}
+            if isinstance(results, list)
+            else set(range(len(items)))
+        )
+        if not refused:
+            raise error
+        with self.folder.refused.open("a") as file:
+            for index in sorted(refused):
+                file.write(json.dumps({"reason": str(error), "evaluation": items[index]}) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        log.error(
+            "job %s: %d evaluations were refused (%s); kept in %s",
+            self.lease.job_id, len(refused), error, self.folder.refused,
+        )  # fmt: skip
+        rest = [item for index, item in enumerate(items) if index not in refused]
+        if rest:
+            self.client.post_evaluations(self.lease.run_id, rest, **attempt)
+
+    def _note(self, event: Event) -> None:
+        if event.kind == "progress":
+            self.progress, self._progress_is_new = event.data, True
+        elif event.kind == "failed":
+            self.failure = str(event.data.get("error") or "") or None
+        elif event.kind == "unreadable":
+            log.error("job %s: unreadable line in %s", self.lease.job_id, self.folder.events)
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def _deliver_the_rest(self) -> None:
+        """Sends until the spool is empty. When the runner itself stops, the next attempt goes on."""
+        while self.spool.pending(1):
+            self._turn()
+            if self._alone_too_long() or (self.stopping.is_set() and not self._delivery.ready()):
+                return
+            time.sleep(_POLL_S)
+
+    def _report_end(self, exit_code: int | None) -> None:
+        state, error = self._outcome(exit_code)
+        report = {"exit_code": exit_code, "error": error}
+        self._try(self._send_heartbeat, self._beat)  # the last progress and log lines
+        while True:
+            try:
+                self.client.finish(self.lease.job_id, self.lease.token, state, **report)
+                return
+            except ServiceError as problem:
+                if problem.status < 500:
+                    raise Fenced from problem
+            except ServiceUnreachable:
+                pass
+            if self.stopping.is_set() or self._alone_too_long():
+                return  # the lease runs out, and the service decides
+            time.sleep(2.0)
+
+    def _outcome(self, exit_code: int | None) -> tuple[str, str | None]:
+        if exit_code == 0:
+            return "finished", None
+        if self.cancelled:
+            return "cancelled", None
+        if self.stopping.is_set():
+            return "released", "the runner was stopped"
+        words = describe_exit(exit_code if exit_code is not None else 1)
+        last = self._trainer.log_tail(5) if self._trainer else ""
+        return "failed", f"{self.failure or last or 'the trainer ended without a word'} ({words})"
+
+    def close(self) -> None:
+        """Leaves no process behind and gives the work folder free."""
+        if self._trainer is not None:
+            self._trainer.kill()
+        self.folder.unlock()
