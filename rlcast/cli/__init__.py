@@ -1,0 +1,82 @@
+"""The `rlcast` command. Each command is a module here; this one ties them together."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import typer
+
+from rlcast import __version__
+from rlcast.cli import demo, forecast, gate, imports, jobs, train, up
+from rlcast.cli.output import console, print_error
+from rlcast.errors import ExitCode, RlcastError
+
+app = typer.Typer(
+    name="rlcast",
+    help="Forecasts where reinforcement-learning post-training of language models is going, "
+    "and says how sure it is.\n\nStart with `rlcast forecast FILE.csv` (no server needed), "
+    "or `rlcast demo` for the whole path.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        console.print(f"rlcast {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    """Options of the command itself."""
+
+
+app.command("forecast")(forecast.forecast_command)
+app.command("gate")(gate.gate_command)
+app.command("import")(imports.import_command)
+app.command("submit")(jobs.submit_command)
+app.command("jobs")(jobs.jobs_command)
+app.command("cancel")(jobs.cancel_command)
+app.command("train")(train.train_command)
+app.command("up")(up.up_command)
+app.command("demo")(demo.demo_command)
+
+
+def main() -> None:
+    """Runs the command; every error a user can cause is one line on stderr and a documented exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(ExitCode.USAGE)
+    except RlcastError as error:
+        print_error(str(error))
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(0)
+    except Exception as error:
+        print_error(
+            f"internal error: {type(error).__name__}: {error} (run with RLCAST_DEBUG=1 for the traceback)"
+        )
+        _reraise_when_debugging()
+        sys.exit(ExitCode.INTERNAL)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _reraise_when_debugging() -> None:
+    import os
+
+    if os.environ.get("RLCAST_DEBUG"):
+        raise

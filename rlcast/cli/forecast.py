@@ -1,0 +1,126 @@
+"""`rlcast forecast`: from a file (no server) or from runs of the service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rlcast.cli.output import Json, console, note, print_forecast, print_json
+from rlcast.errors import InputError
+
+#: Endings that make an argument a file even when it is not there (so that a typo is not sought as a run).
+_FILE_ENDINGS = {".csv", ".tsv", ".txt"}
+
+Law = Annotated[str, typer.Option("--law", help="The law to fit.")]
+MinCompute = Annotated[
+    float | None, typer.Option("--min-compute", help="Leave out points below this compute.")
+]
+MaxCompute = Annotated[
+    float | None, typer.Option("--max-compute", help="Leave out points above this compute (what was seen).")
+]
+Level = Annotated[float, typer.Option("--level", help="Coverage of the intervals, between 0 and 1.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap: same seed, same answer.")]
+
+
+def forecast_command(
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE.csv|RUN...", help="CSV or TSV files, or names of runs in the service."),
+    ],
+    run: Annotated[
+        list[str] | None, typer.Option("--run", help="Only this run of the file (may be repeated).")
+    ] = None,
+    law: Law = "sigmoid",
+    min_compute: MinCompute = None,
+    max_compute: MaxCompute = None,
+    at: Annotated[
+        list[float] | None, typer.Option("--at", help="Forecast the score at this compute (repeatable).")
+    ] = None,
+    reach: Annotated[
+        list[float] | None, typer.Option("--reach", help="Compute to reach this pass rate (repeatable).")
+    ] = None,
+    level: Level = 0.9,
+    seed: Seed = 0,
+    x: Annotated[str | None, typer.Option("--x", help="Column with the compute.")] = None,
+    y: Annotated[str | None, typer.Option("--y", help="Column with the pass rate.")] = None,
+    unit: Annotated[
+        str | None, typer.Option("--unit", help="Unit of compute when no column tells it.")
+    ] = None,
+    percent: Annotated[bool, typer.Option("--percent", help="Pass rates are in percent.")] = False,
+    json_output: Json = False,
+) -> None:
+    """Forecast pass rates at more compute than was spent.
+
+    Works on a file without any server. Columns: run, compute, compute_unit, pass_rate (common other names
+    are understood; name any other with --x and --y).
+
+    Example: rlcast forecast curve.csv --max-compute 50000 --at 100000 --reach 0.63
+    """
+    options = {
+        "law": law,
+        "min_compute": min_compute,
+        "max_compute": max_compute,
+        "level": level,
+        "seed": seed,
+        "at": tuple(at or ()),
+        "reach": tuple(reach or ()),
+    }
+    files = [s for s in sources if Path(s).is_file() or Path(s).suffix.lower() in _FILE_ENDINGS or "/" in s]
+    names = [s for s in sources if s not in files]
+    if files and names:
+        raise InputError(
+            f"'{names[0]}' is not a file; give files or runs of the service, not both at once", "FILE.csv|RUN"
+        )
+    if files:
+        forecasts = _from_files(files, run, options, {"x": x, "y": y, "unit": unit, "percent": percent})
+    else:
+        forecasts = _from_service(names, {**options, "at": list(at or ()), "reach": list(reach or ())})
+    if json_output:
+        print_json({"forecasts": forecasts})
+        return
+    for index, forecast in enumerate(forecasts):
+        if index:
+            console.print()
+        print_forecast(forecast)
+
+
+def _from_files(
+    files: list[str], only: list[str] | None, options: dict[str, Any], reading: dict[str, Any]
+) -> list[dict[str, Any]]:
+    from rlcast.curves import curve_of, forecast_curve, options_of
+    from rlcast.tables import CurveRows, read_table
+
+    fit_options = options_of(options)
+    rows: dict[str, CurveRows] = {}
+    for file in files:
+        table = read_table(file, **reading)
+        for text in table.notes:
+            note(f"{file}: {text}")
+        for name, curve in table.runs.items():
+            rows[name if name not in rows else f"{Path(file).stem}/{name}"] = curve
+    chosen = _chosen(rows, only)
+    units = sorted({curve.unit for curve in chosen.values()})
+    if len(units) > 1:
+        raise InputError(
+            f"the runs have compute in {' and '.join(units)}; forecast one unit at a time "
+            "(choose runs with --run)",
+            "compute_unit",
+        )
+    return [forecast_curve(curve_of(curve, name), fit_options) for name, curve in chosen.items()]
+
+
+def _chosen(rows: dict[str, Any], only: list[str] | None) -> dict[str, Any]:
+    for name in only or ():
+        if name not in rows:
+            known = ", ".join(list(rows)[:8]) + (", …" if len(rows) > 8 else "")
+            raise InputError(f"--run '{name}' is not in the file; it has: {known}", "--run")
+    return {name: rows[name] for name in only} if only else rows
+
+
+def _from_service(names: list[str], options: dict[str, Any]) -> list[dict[str, Any]]:
+    from rlcast.client import Client
+
+    with Client() as client:
+        return client.forecasts(runs=names, **options)
