@@ -76,8 +76,8 @@ def forecast_figure(
             f"unit: curves in {' and '.join(units)} cannot share an axis; draw one unit at a time"
         )
     figure = go.Figure(layout={"template": template(theme)})
-    for index, forecast in _with_style_index(forecasts):
-        _add_forecast(figure, forecast, style_of(index, theme))
+    for forecast, style in zip(forecasts, styles_of(forecasts, theme), strict=True):
+        _add_forecast(figure, forecast, style)
     reference = _baseline_value(baseline)
     _set_axes(figure, forecasts, units[0] if units else "gpu_hours", reference, budget)
     if reference is not None:
@@ -88,18 +88,21 @@ def forecast_figure(
     return figure
 
 
-def _with_style_index(forecasts: Sequence[ForecastDict]) -> list[tuple[int, ForecastDict]]:
-    """One style per recipe; when all are of one recipe, one per run, so that seeds can be told apart."""
+def styles_of(forecasts: Sequence[ForecastDict], theme: Theme = "light") -> list[Style]:
+    """The style of each forecast in a figure of all of them.
+
+    Runs of one recipe share a style; when all are of one recipe, each run has its own, so that seeds can
+    be told apart.
+    """
     recipes = {str(f["recipe"]) for f in forecasts if f.get("recipe")}
-    by_recipe = len(recipes) > 1
     seen: dict[str, int] = {}
-    styled = []
+    styles = []
     for forecast in forecasts:
         key = f"run:{forecast['run']}"
-        if by_recipe and forecast.get("recipe"):
+        if len(recipes) > 1 and forecast.get("recipe"):
             key = f"recipe:{forecast['recipe']}"
-        styled.append((seen.setdefault(key, len(seen)), forecast))
-    return styled
+        styles.append(style_of(seen.setdefault(key, len(seen)), theme))
+    return styles
 
 
 def _add_forecast(figure: go.Figure, forecast: ForecastDict, style: Style) -> None:
