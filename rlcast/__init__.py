@@ -1,3 +1,25 @@
-"""rlcast: forecasts for reinforcement-learning post-training, with honest uncertainty."""
+"""rlcast: forecasts for reinforcement-learning post-training, with honest uncertainty.
+
+In a notebook: `from rlcast import forecast; f = forecast(df); f.figure(); f.summary()`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rlcast.client import Client
+    from rlcast.notebook import Forecasts, forecast
 
 __version__ = "0.1.0"
+__all__ = ["Client", "Forecasts", "__version__", "forecast"]
+
+# Imported at first use: `import rlcast` in a training loop must not load plotting or fitting.
+_HOMES = {"Client": "rlcast.client", "Forecasts": "rlcast.notebook", "forecast": "rlcast.notebook"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'rlcast' has no attribute {name!r}")

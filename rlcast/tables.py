@@ -1,4 +1,4 @@
-"""Reads curves from CSV and TSV files, one row an evaluation.
+"""Reads curves from CSV and TSV files and from data frames, one row an evaluation.
 
 The usual columns are `run, compute, compute_unit, pass_rate`; names that people use for the same
 things are understood (`ALIASES`), anything else is named with `x` and `y`. Nothing is guessed in
@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from rlcast.errors import InputError
 
@@ -145,19 +145,53 @@ def _read(
     header = [name.strip() for name in reader.fieldnames or []]
     reader.fieldnames = header
     columns = find_columns(header, path, x=x, y=y, unit=unit)
+    rows = ((f"{path} line {line}", row) for line, row in _numbered(reader))
+    return _collect(rows, columns, str(path), path.stem, percent)
+
+
+def read_frame(
+    frame: Any,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    unit: str | None = None,
+    percent: bool = False,
+    name: str = "curve",
+) -> Table:
+    """Reads every run of a pandas or polars frame (anything narwhals understands).
+
+    A missing score (null or NaN) means "not evaluated at this row". Raises `InputError` like `read_table`.
+    """
+    import narwhals as nw
+
+    data = nw.from_native(frame, eager_only=True)
+    columns = find_columns(list(data.columns), "the frame", x=x, y=y, unit=unit)
+    rows = (
+        (f"row {number}", {key: _cell(value) for key, value in row.items()})
+        for number, row in enumerate(data.iter_rows(named=True))
+    )
+    return _collect(rows, columns, "the frame", name, percent)
+
+
+def _cell(value: Any) -> str:
+    """A frame's value as the text of a CSV cell; null and NaN are empty."""
+    missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return "" if missing else str(value)
+
+
+def _collect(
+    rows: Iterator[tuple[str, dict[str, str]]], columns: Columns, source: str, default_run: str, percent: bool
+) -> Table:
     runs: dict[str, CurveRows] = {}
     n_blank = 0
-    for line, row in _numbered(reader):
-        cell = (row.get(columns.pass_rate) or "").strip()
-        if not cell:
+    for where, row in rows:
+        if not (row.get(columns.pass_rate) or "").strip():
             n_blank += 1
             continue
-        _add_row(runs, row, columns, f"{path} line {line}", path.stem, percent)
+        _add_row(runs, row, columns, where, default_run, percent)
     if not runs:
-        raise InputError(f"{path} has no row with a value in '{columns.pass_rate}'", "pass_rate")
-    notes = []
-    if n_blank:
-        notes.append(f"{n_blank} rows without a value in '{columns.pass_rate}' left out")
+        raise InputError(f"{source} has no row with a value in '{columns.pass_rate}'", "pass_rate")
+    notes = [f"{n_blank} rows without a value in '{columns.pass_rate}' left out"] if n_blank else []
     return Table(runs, notes)
 
 

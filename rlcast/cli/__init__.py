@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from rlcast import __version__
 from rlcast.cli import demo, forecast, gate, imports, jobs, train, up
@@ -14,10 +14,6 @@ from rlcast.errors import ExitCode, RlcastError
 
 app = typer.Typer(
     name="rlcast",
-    help="Forecasts where reinforcement-learning post-training of language models is going, "
-    "and says how sure it is.\n\nStart with `rlcast forecast FILE.csv` (no server needed), "
-    "or `rlcast demo` for the whole path.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
@@ -30,13 +26,19 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def options(
+    context: typer.Context,
     version: bool = typer.Option(
         False, "--version", callback=_show_version, is_eager=True, help="Show the version."
     ),
 ) -> None:
-    """Options of the command itself."""
+    """Forecasts of reinforcement-learning post-training, with honest uncertainty.
+
+    Start with `rlcast forecast FILE.csv` (no server needed), or `rlcast demo` for the whole path.
+    """
+    if context.invoked_subcommand is None:
+        console.print(context.get_help())
 
 
 app.command("forecast")(forecast.forecast_command)
@@ -54,10 +56,10 @@ def main() -> None:
     """Runs the command; every error a user can cause is one line on stderr and a documented exit code."""
     try:
         code = app(standalone_mode=False)
-    except click.exceptions.Abort:
+    except typer.Abort:
         sys.exit(130)
-    except click.ClickException as error:
-        error.show()
+    except TyperException as error:
+        print_error(f"{error.format_message()} (see rlcast --help)")
         sys.exit(ExitCode.USAGE)
     except RlcastError as error:
         print_error(str(error))

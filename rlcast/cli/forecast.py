@@ -27,7 +27,7 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap: same s
 def forecast_command(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="FILE.csv|RUN...", help="CSV or TSV files, or names of runs in the service."),
+        typer.Argument(metavar="FILE.csv|RUN", help="CSV or TSV files, or names of runs in the service."),
     ],
     run: Annotated[
         list[str] | None, typer.Option("--run", help="Only this run of the file (may be repeated).")

@@ -11,7 +11,7 @@ from rlcast.errors import InputError
 
 
 def import_command(
-    paths: Annotated[list[str], typer.Argument(metavar="FILE.csv...", help="CSV or TSV files.")],
+    paths: Annotated[list[str], typer.Argument(metavar="FILE.csv", help="CSV or TSV files.")],
     recipe: Annotated[
         str | None, typer.Option("--recipe", help="Recipe of the runs (default: each run's name).")
     ] = None,

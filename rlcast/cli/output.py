@@ -84,7 +84,7 @@ def verdict_text(verdict: dict[str, Any]) -> Text:
     return text
 
 
-def print_forecast(forecast: dict[str, Any]) -> None:
+def print_forecast(forecast: dict[str, Any], out: Console = console) -> None:
     """Verdict in words first, numbers second."""
     unit = unit_words(forecast["unit"])
     window = forecast["window"]
@@ -94,9 +94,9 @@ def print_forecast(forecast: dict[str, Any]) -> None:
         f"{amount(window['min_compute'])} to {amount(window['max_compute'])} {unit}",
         style="dim",
     )
-    console.print(head)
-    console.print(verdict_text(forecast["verdict"]))
-    console.print(_numbers(forecast, unit))
+    out.print(head)
+    out.print(verdict_text(forecast["verdict"]))
+    out.print(_numbers(forecast, unit))
 
 
 def _numbers(forecast: dict[str, Any], unit: str) -> Table:
