@@ -61,10 +61,14 @@ class TinyQwen3(Part):
 
 
 class Arithmetic(Part):
-    """Addition of two numbers of `digits` digits. The seed draws the prompts; held-out ones never train."""
+    """Addition of two numbers of `digits` digits. `seed` draws the prompts; held-out ones never train.
+
+    It is apart from the recipe's seed, so that repeats of a recipe are evaluated on the same questions.
+    """
 
     kind: Literal["arithmetic"] = "arithmetic"
     digits: Annotated[int, Field(ge=1, le=9)] = 3
+    seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     train_prompts: PositiveInt = 20_000
     heldout_prompts: PositiveInt = 200
 

@@ -1,0 +1,88 @@
+"""One optimiser step from graded groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from rlcast.recipe import Recipe
+from runners.trainer.batch import Batch, make_batch
+from runners.trainer.losses import token_losses
+from runners.trainer.types import Group
+
+
+@dataclass(frozen=True)
+class UpdateStats:
+    """What one update did. `trained_tokens` counts prompt and completion tokens of the rows trained on."""
+
+    loss: float
+    grad_norm: float
+    rows: int
+    trained_tokens: int
+
+
+def token_logprobs(
+    model: torch.nn.Module, token_ids: Int[Tensor, "sample position"]
+) -> Float[Tensor, "sample position"]:
+    """Log-probability of each token given those before it; 0 for the first, which nothing predicts."""
+    logits = model(token_ids, use_cache=False).logits[:, :-1].float()
+    chosen = token_ids[:, 1:, None]
+    logprobs = logits.gather(2, chosen)[..., 0] - logits.logsumexp(dim=-1)
+    return torch.nn.functional.pad(logprobs, (1, 0))
+
+
+class Learner:
+    """Holds the policy's optimiser: AdamW, linear warm-up, then a constant learning rate."""
+
+    def __init__(self, model: torch.nn.Module, recipe: Recipe, pad_id: int, max_rows: int = 512) -> None:
+        plan = recipe.optimizer
+        self._model = model
+        self._recipe = recipe
+        self._pad_id = pad_id
+        self._max_rows = max_rows
+        self.optimizer = torch.optim.AdamW(
+            model.parameters(),
+            lr=plan.learning_rate,
+            betas=(plan.beta1, plan.beta2),
+            eps=plan.eps,
+            weight_decay=plan.weight_decay,
+        )
+
+    def update(self, groups: list[Group], step: int) -> UpdateStats:
+        """The update number `step` (from 0). Without any signal in the batch the weights stay as they are."""
+        batch = make_batch(groups, self._recipe, self._pad_id)
+        if len(batch) == 0 or not bool(batch.mask.any()):
+            return UpdateStats(loss=0.0, grad_norm=0.0, rows=0, trained_tokens=0)
+        self._set_learning_rate(step)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = sum(self._accumulate(part) for part in batch.split(self._max_rows))
+        grad_norm = torch.nn.utils.clip_grad_norm_(
+            self._model.parameters(), self._recipe.optimizer.max_grad_norm, error_if_nonfinite=True
+        )
+        self.optimizer.step()
+        return UpdateStats(
+            loss=loss, grad_norm=float(grad_norm), rows=len(batch), trained_tokens=batch.token_ids.numel()
+        )
+
+    def _accumulate(self, batch: Batch) -> float:
+        logprobs = token_logprobs(self._model, batch.token_ids)
+        losses = token_losses(self._recipe.loss, logprobs, batch.old_logprobs, batch.advantages, batch.mask)
+        loss = (losses.sum(dim=1) * batch.weights).sum()
+        loss.backward()
+        return float(loss.detach())
+
+    def _set_learning_rate(self, step: int) -> None:
+        plan = self._recipe.optimizer
+        share = min(1.0, (step + 1) / plan.warmup_steps) if plan.warmup_steps else 1.0
+        for group in self.optimizer.param_groups:
+            group["lr"] = plan.learning_rate * share
+
+    def state(self) -> dict[str, Any]:
+        return self.optimizer.state_dict()
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        self.optimizer.load_state_dict(state)

@@ -1,0 +1,80 @@
+"""Tasks: where prompts come from and how an answer is graded."""
+
+from __future__ import annotations
+
+import random
+from typing import Protocol
+
+from rlcast.recipe import Arithmetic
+from runners.trainer.seeding import derived_seed
+from runners.trainer.types import Prompt
+
+
+class Task(Protocol):
+    """Prompts in a fixed order and a grader. The held-out prompts are never among the training ones."""
+
+    alphabet: str
+    train_size: int
+
+    def train_prompt(self, position: int, seed: int) -> Prompt:
+        """The prompt at a position of the endless training order; every epoch has its own order."""
+        ...
+
+    def heldout_prompts(self) -> list[Prompt]: ...
+
+    def warm_start_prompt(self, position: int) -> Prompt:
+        """A worked example for supervised training; never a held-out one."""
+        ...
+
+    def grade(self, prompt: Prompt, completion: str) -> float:
+        """1.0 for a right answer, 0.0 for a wrong or unparsable one."""
+        ...
+
+
+class ArithmeticTask:
+    """`345+678=` with the answer `1023`. Both numbers have exactly `digits` digits.
+
+    A pair (a, b) has one id, so disjoint ids mean disjoint questions. Held-out and training ids are drawn
+    together without replacement from the task's own seed: recipes with other sampling seeds are evaluated on
+    the same questions.
+    """
+
+    alphabet = "0123456789+="
+
+    def __init__(self, spec: Arithmetic) -> None:
+        self._low = 10 ** (spec.digits - 1)
+        self._span = 10**spec.digits - self._low
+        self._seed = spec.seed
+        draw = random.Random(derived_seed("arithmetic", spec.digits, spec.seed))
+        ids = draw.sample(range(self._span**2), spec.heldout_prompts + spec.train_prompts)
+        self._heldout_ids = ids[: spec.heldout_prompts]
+        self._heldout = frozenset(self._heldout_ids)
+        self._train_ids = ids[spec.heldout_prompts :]
+        self.train_size = spec.train_prompts
+        self._order: tuple[tuple[int, int], list[int]] | None = None
+
+    def _prompt(self, prompt_id: int) -> Prompt:
+        a, b = divmod(prompt_id, self._span)
+        a, b = a + self._low, b + self._low
+        return Prompt(id=prompt_id, text=f"{a}+{b}=", answer=str(a + b))
+
+    def train_prompt(self, position: int, seed: int) -> Prompt:
+        epoch, index = divmod(position, self.train_size)
+        if self._order is None or self._order[0] != (seed, epoch):
+            order = list(self._train_ids)
+            random.Random(derived_seed("order", seed, epoch)).shuffle(order)
+            self._order = ((seed, epoch), order)
+        return self._prompt(self._order[1][index])
+
+    def heldout_prompts(self) -> list[Prompt]:
+        return [self._prompt(prompt_id) for prompt_id in self._heldout_ids]
+
+    def warm_start_prompt(self, position: int) -> Prompt:
+        draw = random.Random(derived_seed("warm-start", self._seed, position))
+        while (prompt_id := draw.randrange(self._span**2)) in self._heldout:
+            pass
+        return self._prompt(prompt_id)
+
+    def grade(self, prompt: Prompt, completion: str) -> float:
+        """Digits only and equal as a number: `0579` is not an answer anybody would write, so it is wrong."""
+        return float(completion == prompt.answer)
