@@ -57,12 +57,15 @@ class Style:
     dash: str
 
 
-def style_of(index: int, theme: Theme = "light") -> Style:
-    """The style of the `index`-th recipe. Colour and marker together repeat after 56 recipes only."""
+def style_of(index: int, theme: Theme = "light", marker_offset: int = 0) -> Style:
+    """The style of the `index`-th recipe. Colour and marker together repeat after 56 recipes only.
+
+    `marker_offset` counts runs of the same recipe: they share all but the marker.
+    """
     colours = _COLOURS[theme]
     return Style(
         colour=colours[index % len(colours)],
-        marker=_MARKERS[index % len(_MARKERS)],
+        marker=_MARKERS[(index + marker_offset) % len(_MARKERS)],
         dash=_DASHES[index % len(_DASHES)],
     )
 

@@ -91,17 +91,19 @@ def forecast_figure(
 def styles_of(forecasts: Sequence[ForecastDict], theme: Theme = "light") -> list[Style]:
     """The style of each forecast in a figure of all of them.
 
-    Runs of one recipe share a style; when all are of one recipe, each run has its own, so that seeds can
-    be told apart.
+    Runs of one recipe share its colour and dash and differ in their marker. When all are of one recipe,
+    each run has a colour of its own, so that seeds can be told apart.
     """
-    recipes = {str(f["recipe"]) for f in forecasts if f.get("recipe")}
-    seen: dict[str, int] = {}
+    several = len({str(f["recipe"]) for f in forecasts if f.get("recipe")}) > 1
+    seen: dict[str, list[str]] = {}
     styles = []
     for forecast in forecasts:
-        key = f"run:{forecast['run']}"
-        if len(recipes) > 1 and forecast.get("recipe"):
-            key = f"recipe:{forecast['recipe']}"
-        styles.append(style_of(seen.setdefault(key, len(seen)), theme))
+        run = str(forecast["run"])
+        key = f"recipe:{forecast['recipe']}" if several and forecast.get("recipe") else f"run:{run}"
+        members = seen.setdefault(key, [])
+        index = list(seen).index(key)
+        styles.append(style_of(index, theme, marker_offset=len(members)))
+        members.append(run)
     return styles
 
 
@@ -411,7 +413,7 @@ def _add_notes(figure: go.Figure, forecasts: Sequence[ForecastDict], palette: Pa
     elif off_axis:
         scores = ", ".join(f"{rate:.3f}" for rate in off_axis[:3]) + (", …" if len(off_axis) > 3 else "")
         noun = "evaluation" if len(off_axis) == 1 else "evaluations"
-        text = f"{len(off_axis)} {noun} at zero compute not on a log axis: {scores}"
+        text = f"{len(off_axis)} {noun} at zero compute,<br>not on a log axis: {scores}"
         place = {"x": 1.0, "y": 0.01}
     else:
         return
@@ -422,6 +424,7 @@ def _add_notes(figure: go.Figure, forecasts: Sequence[ForecastDict], palette: Pa
         showarrow=False,
         xanchor="right" if off_axis else "center",
         yanchor="bottom",
+        align="right" if off_axis else "center",
         font={"size": 11 if off_axis else 15, "color": palette.muted},
         bgcolor=rgba(palette.paper, 0.7),
         **place,
