@@ -1,0 +1,9 @@
+// The page without runs: it opens the real one as soon as the first run is there.
+import "./copy.js";
+import { listen } from "./live.js";
+
+listen("/live", {
+  onState: () => {},
+  onResume: () => location.reload(),
+  onEvent: (kind) => kind === "run.created" && location.reload(),
+});

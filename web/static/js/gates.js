@@ -1,0 +1,3 @@
+import { keepFresh } from "./part.js";
+
+keepFresh({ kinds: ["gate.decided"] });

@@ -1,0 +1,14 @@
+// A login link carries the token in its fragment, which browsers never send. It is taken out of the
+// address at once and posted in a form's body.
+const form = document.getElementById("login");
+const token = new URLSearchParams(location.hash.slice(1)).get("token");
+
+if (token) {
+  history.replaceState(null, "", location.pathname + location.search);
+  form.elements.token.value = token;
+  form.requestSubmit();
+} else {
+  // Coming from another site the session's cookie is held back; from here it is sent.
+  const answer = await fetch("/session");
+  if (answer.status === 204) location.replace(form.elements.next.value);
+}
