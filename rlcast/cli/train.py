@@ -6,6 +6,7 @@ import importlib.util
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from rlcast.cli.recipes import Overrides, RecipeFile, read_recipe
 from rlcast.errors import InputError, RlcastError
 from rlcast.spool import Event, Spool
 from rlcast.stack.folder import write_atomically
+from rlcast.stack.processes import tail
 
 
 def require_trainer() -> None:
@@ -53,17 +55,19 @@ def train_command(
             f"--out {out} holds a run already; go on with --resume, or choose another folder", "--out"
         )
     out.mkdir(parents=True, exist_ok=True)
-    recipe_file = out / "recipe.yaml"
-    write_atomically(recipe_file, checked.to_yaml())
     unit = checked.compute_unit
     spool = Spool(out / "events.jsonl")
-    code = _run(recipe_file, out, resume, _Printer(spool, unit))
+    with tempfile.TemporaryDirectory(prefix="rlcast-") as folder:
+        recipe_file = Path(folder) / "recipe.yaml"
+        recipe_file.write_text(checked.to_yaml())
+        code = _run(recipe_file, out, resume, _Printer(spool, unit))
     curve = write_curve(spool.events, out / "curve.csv", checked.name, unit)
     if code == 143:
         note(f"stopped; a checkpoint is in {out}. Go on with: rlcast train {recipe} --out {out} --resume")
         raise typer.Exit(130)
     if code:
-        raise RlcastError(f"the trainer ended with status {code}; see {out / 'train.log'}")
+        log = out / "train.log"
+        raise RlcastError(f"the trainer ended with status {code}: {tail(log, 1)} (all of it in {log})")
     _print_end(curve)
 
 
