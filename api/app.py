@@ -1,0 +1,85 @@
+"""Puts the service together. `uvicorn api.app:create_app --factory` runs it without the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+
+import rlcast
+from api import models
+from api.auth import authenticate, read_or_make_token
+from api.database import make_engine, make_sessions
+from api.errors import Problem, add_error_handlers
+from api.evaluations.routes import router as evaluations
+from api.health.routes import probes
+from api.health.routes import router as info
+from api.jobs.publisher import Publisher
+from api.logs import configure_logs
+from api.middleware import MAX_BODY_BYTES, RequestIds
+from api.recipes.routes import router as recipes
+from api.runs.routes import router as runs
+from api.settings import Settings
+
+__all__ = ["create_app", "models"]
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    code: {"model": Problem, "content": {"application/problem+json": {}}, "description": words}
+    for code, words in {
+        401: "No valid token.",
+        403: "The token lacks a scope.",
+        422: "A value cannot be used; `errors` names the field and the remedy.",
+        503: "The database does not answer.",
+    }.items()
+}
+
+
+def _api_router() -> APIRouter:
+    """All of `/api/v1`: nothing in it answers without a token."""
+    router = APIRouter(prefix="/api/v1", dependencies=[Depends(authenticate)], responses=_PROBLEMS)
+    for part in (info, recipes, runs, evaluations):
+        router.include_router(part)
+    return router
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    settings: Settings = app.state.settings
+    app.state.publisher = Publisher(settings.broker_url.get_secret_value())
+    try:
+        yield
+    finally:
+        app.state.publisher.close()
+        await app.state.engine.dispose()
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """The API, with what it needs on `app.state`: settings, engine, sessions, token.
+
+    Settings come from the environment when not given.
+    """
+    settings = settings or Settings()  # type: ignore[call-arg]  # fields come from the environment
+    configure_logs(settings.log_json)
+    app = FastAPI(
+        title="rlcast",
+        version=rlcast.__version__,
+        description="Forecasts for reinforcement-learning post-training: runs, evaluations, forecasts, "
+        "gates and jobs.",
+        lifespan=_lifespan,
+        docs_url=None,  # FastAPI's page loads scripts from other hosts
+        redoc_url=None,
+        openapi_url=None,
+    )
+    app.state.settings = settings
+    app.state.token = read_or_make_token(settings.token_path)
+    app.state.engine = make_engine(settings)
+    app.state.sessions = make_sessions(app.state.engine)
+    add_error_handlers(app)
+    app.include_router(probes)
+    app.include_router(_api_router())
+    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES)
+    app.add_middleware(RequestIds)
+    return app

