@@ -42,7 +42,7 @@ def logout(request: Request) -> Response:
 
 
 @router.get("/session")
-def session(request: Request) -> Response:
-    """204 with a valid session. A link from another site arrives without the cookie (SameSite=Strict),
-    so the login page asks here, from our own site, before it asks for a token."""
-    return Response(status_code=204 if sessions_of(request).valid(request) else 401)
+def session(request: Request) -> dict[str, bool]:
+    """Whether the browser is logged in. A link from another site arrives without the cookie
+    (SameSite=Strict), so the login page asks here, from our own site, before it asks for a token."""
+    return {"logged_in": sessions_of(request).valid(request)}

@@ -70,8 +70,8 @@ class Sessions:
 
 
 def sessions_of(request: Request) -> Sessions:
-    sessions: Sessions = request.app.state.web_sessions
-    return sessions
+    """The sessions of the running service's token."""
+    return Sessions(request.app.state.token)
 
 
 def require_session(request: Request) -> None:

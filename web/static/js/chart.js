@@ -7,12 +7,13 @@ const CONFIG = {
   doubleClick: "reset",
 };
 
-export function heightFor(width) {
-  return width < 560 ? 400 : 480;
+function heightOf(element) {
+  if (element.classList.contains("small")) return 300;
+  return element.clientWidth < 560 ? 400 : 480;
 }
 
 export async function draw(element, figure, revision) {
-  figure.layout.height = heightFor(element.clientWidth);
+  figure.layout.height = heightOf(element);
   // The same revision keeps the reader's zoom and hidden curves when only new points came.
   figure.layout.uirevision = revision;
   await window.Plotly.react(element, figure.data, figure.layout, CONFIG);
