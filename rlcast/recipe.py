@@ -32,13 +32,14 @@ class Part(BaseModel):
 class WarmStart(Part):
     """Supervised training on worked answers until sampling solves `pass_rate` of fresh training prompts.
 
-    It stands in for the supervised stage before RL; its compute is not RL compute and is not counted.
+    The start is an average of the last weights; its pass rate is checked every 10 steps. It stands in for
+    the supervised stage before RL; its compute is not RL compute and is not counted.
     """
 
     pass_rate: Fraction = 0.29
-    batch_size: PositiveInt = 256
+    batch_size: PositiveInt = 64
     learning_rate: PositiveFloat = 2e-3
-    max_steps: PositiveInt = 5000
+    max_steps: PositiveInt = 3000
 
 
 class TinyQwen3(Part):

@@ -16,6 +16,8 @@ from pydantic import ValidationError
 
 from rlcast.errors import InputError
 from rlcast.recipe import Recipe, recipe_errors
+from runners.trainer.events import EventLog
+from runners.trainer.stopping import StopFlag, Stopped
 
 EXIT_FINISHED, EXIT_FAILED, EXIT_USAGE, EXIT_STOPPED = 0, 1, 2, 143
 
@@ -69,12 +71,10 @@ def _check_folder(out: Path, resume: bool, recipe: Recipe) -> None:
 
 
 def _train(recipe: Recipe, out: Path) -> int:
-    from runners.trainer.events import EventLog
-    from runners.trainer.stopping import StopFlag, Stopped
+    stop = StopFlag()
+    stop.listen()  # before the seconds that importing torch takes
     from runners.trainer.trainer import Trainer
 
-    stop = StopFlag()
-    stop.listen()
     events = EventLog(out / "events.jsonl")
     if events.is_finished():
         log.info("already finished: nothing to do")

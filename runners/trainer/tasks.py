@@ -32,7 +32,10 @@ class Task(Protocol):
 
 
 class ArithmeticTask:
-    """`345+678=` with the answer `1023`. Both numbers have exactly `digits` digits.
+    """`345+678=` with the answer `3201`: the sum, 1023, written from its last digit, as one adds on paper.
+
+    Both numbers have exactly `digits` digits. The order lets each digit follow from those already written
+    (arXiv 2307.03381 finds the same), so that a tiny model can learn the carry.
 
     A pair (a, b) has one id, so disjoint ids mean disjoint questions. Held-out and training ids are drawn
     together without replacement from the task's own seed: recipes with other sampling seeds are evaluated on
@@ -56,7 +59,7 @@ class ArithmeticTask:
     def _prompt(self, prompt_id: int) -> Prompt:
         a, b = divmod(prompt_id, self._span)
         a, b = a + self._low, b + self._low
-        return Prompt(id=prompt_id, text=f"{a}+{b}=", answer=str(a + b))
+        return Prompt(id=prompt_id, text=f"{a}+{b}=", answer=str(a + b)[::-1])
 
     def train_prompt(self, position: int, seed: int) -> Prompt:
         epoch, index = divmod(position, self.train_size)
@@ -76,5 +79,5 @@ class ArithmeticTask:
         return self._prompt(prompt_id)
 
     def grade(self, prompt: Prompt, completion: str) -> float:
-        """Digits only and equal as a number: `0579` is not an answer anybody would write, so it is wrong."""
+        """Exactly the digits: a missing, extra or foreign character makes the answer wrong."""
         return float(completion == prompt.answer)

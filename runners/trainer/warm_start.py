@@ -14,9 +14,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 import torch
 from safetensors.torch import load_file, save_file
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from transformers import PreTrainedModel
 
 from rlcast.recipe import Recipe, WarmStart
@@ -31,9 +33,11 @@ from runners.trainer.tokenizer import CharTokenizer
 
 log = logging.getLogger(__name__)
 
-_FORMAT = "1"  # raise it when this file or the model's construction changes what is made
+_FORMAT = "2"  # raise it when this file or the model's construction changes what is made
 _CHECK_EVERY_STEPS = 10
-_CHECK_PROMPTS = 512
+_WARMUP_STEPS = 50
+_AVERAGE_DECAY = 0.9  # averages about ten steps: the last step's own noise is not what RL should start from
+_CHECK_PROMPTS = 256
 
 
 def cache_folder() -> Path:
@@ -86,9 +90,12 @@ def _locked(path: Path, stop: StopFlag) -> Iterator[None]:
 def _make(
     model: PreTrainedModel, recipe: Recipe, task: Task, tokenizer: CharTokenizer, stop: StopFlag
 ) -> None:
+    """Trains until the averaged weights reach the asked pass rate, and leaves `model` at those."""
     plan = recipe.model.warm_start
     optimizer = torch.optim.AdamW(model.parameters(), lr=plan.learning_rate, betas=(0.9, 0.95))
-    pass_rate_now = _pass_rate_check(model, recipe, task, tokenizer)
+    average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(_AVERAGE_DECAY))
+    averaged = cast(PreTrainedModel, average.module)
+    pass_rate_now = _pass_rate_check(averaged, recipe, task, tokenizer)
     for step in range(plan.max_steps):
         stop.check()
         if step % _CHECK_EVERY_STEPS == 0:
@@ -96,12 +103,16 @@ def _make(
             if step % (5 * _CHECK_EVERY_STEPS) == 0 or pass_rate >= plan.pass_rate:
                 log.info("warm start: step %d, pass rate %.3f of %.2f", step, pass_rate, plan.pass_rate)
             if pass_rate >= plan.pass_rate:
+                load_parameters(model, parameters_of(averaged))
                 return
+        for group in optimizer.param_groups:
+            group["lr"] = plan.learning_rate * min(1.0, (step + 1) / _WARMUP_STEPS)
         loss = _supervised_loss(model, plan, task, tokenizer, step)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
+        average.update_parameters(model)
     raise RuntimeError(
         f"model.warm_start: pass rate {plan.pass_rate} not reached in {plan.max_steps} steps: "
         "raise max_steps, or lower pass_rate"
