@@ -28,8 +28,8 @@ def build_model(spec: TinyQwen3, vocab_size: int, max_length: int) -> Qwen3ForCa
         intermediate_size=spec.intermediate_size,
         max_position_embeddings=max_length,
         tie_word_embeddings=True,
-        # Wider than the usual 0.02 and a faster rotation than the usual 10,000: on sequences of tens of tokens
-        # the usual values leave a tiny model on a plateau for thousands of steps before it sees positions.
+        # Wider than the usual 0.02, and a faster rotation than the usual 10,000: on sequences of tens of
+        # tokens the usual values leave a tiny model on a plateau for thousands of steps.
         initializer_range=spec.hidden_size**-0.5,
         rope_parameters={"rope_type": "default", "rope_theta": 100.0},
     )
