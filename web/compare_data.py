@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from web.compare_state import CompareState
-from web.compare_view import RunItem, points_only
+from web.compare_view import RunItem, newest_version, points_only
 from web.gateway import MAX_LISTED, Gateway, Problem
 
 #: Evaluations of one run that the page reads; a run has a few hundred at most.
@@ -54,7 +54,7 @@ async def list_runs(gateway: Gateway) -> list[RunItem]:
         gateway.items("/runs", MAX_LISTED), gateway.items("/jobs", 100, state="running")
     )
     live = {job["run_id"] for job in jobs}
-    items = [
+    return [
         RunItem(
             id=run["id"],
             name=run["name"],
@@ -63,10 +63,10 @@ async def list_runs(gateway: Gateway) -> list[RunItem]:
             unit=run["compute_unit"],
             n_evaluations=run["n_evaluations"],
             live=run["id"] in live,
+            version=run["recipe"]["version"],
         )
         for run in runs
     ]
-    return items
 
 
 async def compare(gateway: Gateway, runs: Sequence[RunItem], state: CompareState) -> Comparison:
@@ -91,7 +91,7 @@ def _choose(runs: Sequence[RunItem], state: CompareState, errors: dict[str, str]
     for name in state.recipes:
         members = [run for run in runs if run.recipe == name]
         if members:
-            chosen.append(Chosen(name, name, members, recipe_pooled=True))
+            chosen.append(Chosen(name, name, newest_version(members), recipe_pooled=True))
         else:
             missing.append(name)
     for name in state.runs:
@@ -104,20 +104,8 @@ def _choose(runs: Sequence[RunItem], state: CompareState, errors: dict[str, str]
 
 async def load_evaluations(gateway: Gateway, curve: Chosen, benchmark: str | None) -> None:
     async def one(run: RunItem) -> list[dict[str, Any]]:
-        items: list[dict[str, Any]] = []
-        after: int | None = None
-        while len(items) < MAX_EVALUATIONS:
-            page = await gateway.get(
-                f"/runs/{run.id}/evaluations",
-                benchmark=benchmark or run.benchmark,
-                after_step=after,
-                limit=1000,
-            )
-            items += page["items"]
-            if not page.get("next_cursor") or not page["items"]:
-                break
-            after = page["items"][-1]["step"]
-        return items
+        path = f"/runs/{run.id}/evaluations"
+        return await gateway.items(path, MAX_EVALUATIONS, 1000, benchmark=benchmark or run.benchmark)
 
     curve.evaluations = [e for part in await asyncio.gather(*map(one, curve.runs)) for e in part]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rlcast.figure_style import Theme
@@ -28,14 +28,24 @@ class RunItem:
     unit: str
     n_evaluations: int
     live: bool
+    version: int = 1
     chosen: bool = False
 
 
 @dataclass(frozen=True)
 class RecipeGroup:
+    """A recipe in that list; `n_pooled` is how many runs its pooled forecast has."""
+
     name: str
     runs: tuple[RunItem, ...]
+    n_pooled: int
     chosen: bool = False
+
+
+def newest_version(runs: Sequence[RunItem]) -> list[RunItem]:
+    """The runs of a recipe that are pooled: those of its newest version, as the service does."""
+    newest = max(run.version for run in runs)
+    return [run for run in runs if run.version == newest]
 
 
 def default_runs(runs: Sequence[RunItem]) -> tuple[str, ...]:
@@ -53,9 +63,12 @@ def groups_of(runs: Sequence[RunItem], state: CompareState) -> list[RecipeGroup]
     by_recipe: dict[str, list[RunItem]] = {}
     for run in runs:
         by_recipe.setdefault(run.recipe, []).append(
-            RunItem(**{**run.__dict__, "chosen": run.name in state.runs or run.id in state.runs})
+            replace(run, chosen=run.name in state.runs or run.id in state.runs)
         )
-    return [RecipeGroup(name, tuple(items), name in state.recipes) for name, items in by_recipe.items()]
+    return [
+        RecipeGroup(name, tuple(items), len(newest_version(items)), name in state.recipes)
+        for name, items in by_recipe.items()
+    ]
 
 
 @dataclass(frozen=True)

@@ -55,12 +55,14 @@ class Gateway:
     async def post(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         return _body(await self._client.post(API + path, json=body))
 
-    async def items(self, path: str, at_most: int = MAX_LISTED, **query: Any) -> list[dict[str, Any]]:
+    async def items(
+        self, path: str, at_most: int = MAX_LISTED, page_size: int = 100, **query: Any
+    ) -> list[dict[str, Any]]:
         """The items of a paged list, in its order, up to `at_most`."""
         items: list[dict[str, Any]] = []
         cursor: str | None = None
         while len(items) < at_most:
-            page = await self.get(path, **query, limit=min(100, at_most - len(items)), cursor=cursor)
+            page = await self.get(path, **query, limit=min(page_size, at_most - len(items)), cursor=cursor)
             items += page["items"]
             cursor = page.get("next_cursor")
             if not cursor:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
 from web.activity import OPEN_STATES, job_fraction, job_meters, job_tone
 from web.gateway import Gateway, Problem, gateway_of
@@ -44,10 +45,17 @@ async def part(gateway: GatewayDep, cursor: str | None = None) -> HTMLResponse:
     return HTMLResponse(fragment("_jobs.html", **await _listed(gateway, cursor)))
 
 
+@router.get("/jobs/{job}/log")
+async def log(job: str, gateway: GatewayDep) -> PlainTextResponse:
+    """The end of the trainer's log, as text."""
+    found = await gateway.get(f"/jobs/{quote(job, safe='')}")
+    return PlainTextResponse(found["log_tail"] or "Nothing logged yet.")
+
+
 @router.post("/jobs/{job}/cancel", dependencies=[Depends(require_same_origin)])
 async def cancel(job: str, gateway: GatewayDep) -> Response:
     try:
-        await gateway.post(f"/jobs/{job}/cancel")
+        await gateway.post(f"/jobs/{quote(job, safe='')}/cancel")
     except Problem as problem:
         if problem.status != 409:  # it ended meanwhile: the page shows how
             raise

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse
@@ -33,7 +34,7 @@ HISTORY_REPLICATES = 200
 @router.get("/runs/{run}")
 async def show(request: Request, run: str, gateway: GatewayDep) -> HTMLResponse:
     """The page itself comes at once; its module then asks for figures."""
-    found = await gateway.get(f"/runs/{run}")
+    found = await gateway.get(f"/runs/{quote(run, safe='')}")
     query = CompareState(runs=(found["name"],)).query()
     return page(
         request,
@@ -49,7 +50,7 @@ async def show(request: Request, run: str, gateway: GatewayDep) -> HTMLResponse:
 
 @router.get("/runs/{run}/data")
 async def data(request: Request, run: str, gateway: GatewayDep) -> Response:
-    found = await gateway.get(f"/runs/{run}")
+    found = await gateway.get(f"/runs/{quote(run, safe='')}")
     curve = Chosen(found["name"], found["recipe"]["name"], [_run_item(found)])
     await load_evaluations(gateway, curve, None)
     unit = found["compute_unit"]

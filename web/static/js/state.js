@@ -2,12 +2,24 @@
 
 export function queryOf(form) {
   const query = new URLSearchParams();
-  for (const [name, value] of new FormData(form)) {
-    if (typeof value === "string" && value.trim() !== "") query.append(name, value);
+  for (const [name, value] of inOrderOfChoice([...new FormData(form)])) {
+    if (value.trim() !== "") query.append(name, value);
   }
   // Says that nothing was chosen on purpose; without it the newest runs would be shown.
   if (!query.has("run") && !query.has("recipe")) query.append("run", "");
   return query;
+}
+
+// What was chosen first stays first, so that a curve keeps its colour when others are added.
+function inOrderOfChoice(pairs) {
+  const before = [...new URLSearchParams(location.search)].map(String);
+  const rank = (pair) => {
+    const found = before.indexOf(String(pair));
+    return found < 0 ? before.length : found;
+  };
+  const isChoice = ([name]) => name === "run" || name === "recipe";
+  const choices = pairs.filter(isChoice).sort((a, b) => rank(a) - rank(b));
+  return [...choices, ...pairs.filter((pair) => !isChoice(pair))];
 }
 
 export function restore(form, query) {
