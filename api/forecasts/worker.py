@@ -1,0 +1,125 @@
+"""What runs in a forecasting process. Plain data in, plain data out.
+
+`fitting` is imported inside the functions: a process first limits its threads, so that the same input
+gives the same bytes on any machine and one forecast takes one core.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fitting import Curve, Forecast
+
+
+@dataclass(frozen=True)
+class CurveData:
+    """The points of one run, in order of step. `n_prompts` and `n_samples` when every point has them."""
+
+    name: str
+    unit: str
+    compute: tuple[float, ...]
+    pass_rate: tuple[float, ...]
+    n_prompts: tuple[int, ...] | None = None
+    n_samples: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ForecastTask:
+    """A forecast to make: of one run's curve, or of all curves of a recipe (`pooled`)."""
+
+    name: str
+    curves: tuple[CurveData, ...]
+    pooled: bool
+    options: dict[str, Any] = field(hash=False)
+
+
+@dataclass(frozen=True)
+class GateTask:
+    candidate: ForecastTask
+    baseline: ForecastTask | float
+    margin: float
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The points or options cannot be used: the field and a line for the user.
+
+    Data and not an exception, because exceptions do not always survive the way between processes.
+    """
+
+    field: str
+    message: str
+
+
+def prepare() -> None:
+    """Runs first in each forecasting process."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = "1"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the service, which then ends the pool
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A killed service cannot end its pool; then its processes end themselves."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def make_forecast(task: ForecastTask) -> dict[str, Any] | Refused:
+    from fitting import FitError
+
+    try:
+        return _forecast(task).to_dict()
+    except FitError as error:
+        return Refused(error.field, str(error))
+
+
+def decide_gate(task: GateTask) -> dict[str, Any] | Refused:
+    """`{"decision", "candidate_forecast", "baseline_forecast"}`, the last null for a plain number."""
+    from fitting import FitError, gate_decision
+
+    try:
+        candidate = _forecast(task.candidate)
+        baseline = _forecast(task.baseline) if isinstance(task.baseline, ForecastTask) else task.baseline
+        decision = gate_decision(candidate, baseline, task.margin, task.confidence)
+    except FitError as error:
+        return Refused(error.field, str(error))
+    return {
+        "decision": decision.to_dict(),
+        "candidate_forecast": candidate.to_dict(),
+        "baseline_forecast": None if isinstance(baseline, float) else baseline.to_dict(),
+    }
+
+
+def _forecast(task: ForecastTask) -> Forecast:
+    from fitting import ForecastOptions, forecast, forecast_recipe
+
+    options = ForecastOptions(**task.options)
+    curves = [_curve(curve, task.name if task.pooled else curve.name) for curve in task.curves]
+    return forecast_recipe(curves, options) if task.pooled else forecast(curves[0], options)
+
+
+def _curve(data: CurveData, name: str) -> Curve:
+    import numpy as np
+
+    from fitting import Curve
+
+    counts = (None if c is None else np.array(c, dtype=np.int64) for c in (data.n_prompts, data.n_samples))
+    n_prompts, n_samples = counts
+    return Curve(
+        np.array(data.compute),
+        np.array(data.pass_rate),
+        data.unit,
+        name,
+        n_prompts=n_prompts,
+        n_samples=n_samples,
+    )
