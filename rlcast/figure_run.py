@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from rlcast.figure_style import PALETTES, Theme, number_text, rgba, style_of, template, unit_label
+from rlcast.figure_style import (
+    PALETTES,
+    Theme,
+    exponent_format,
+    number_text,
+    rgba,
+    style_of,
+    template,
+    unit_label,
+)
 
 ForecastDict = Mapping[str, Any]
 
@@ -126,7 +135,9 @@ def _axes(figure: go.Figure, unit: str, title: str, compute: Sequence[float], wh
     figure.update_xaxes(
         type="log",
         title={"text": f"{what} ({unit_label(unit)})"},
-        exponentformat="power" if unit in ("flops", "tokens") else "SI",
+        exponentformat=exponent_format(unit),
+        nticks=6,
+        tickangle=0,
     )
     figure.update_yaxes(title={"text": title})
     if compute:

@@ -90,9 +90,24 @@ def unit_label(unit: str) -> str:
     return UNIT_LABELS.get(unit, unit)
 
 
+def exponent_format(unit: str) -> str:
+    """How plotly writes large ticks: "50k" for hours, "2B" for tokens, "1e+18" for FLOPs.
+
+    Not "power": its superscripts are styled inline, which a strict content policy forbids; and SI's "1E"
+    for 10^18 is read as an exponent.
+    """
+    return {"flops": "e", "tokens": "B"}.get(unit, "SI")
+
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 def number_text(value: float) -> str:
-    """Compute as people read it: thousands separated, very large and small ones in four digits."""
-    return f"{value:.4g}" if value < 1e3 or value >= 1e7 else f"{value:,.0f}"
+    """Compute as people read it: 12,345 in full, very large and very small ones like 1.23×10¹⁹."""
+    if value != 0 and not 1e-3 <= abs(value) < 1e7:
+        mantissa, _, exponent = f"{value:.2e}".partition("e")
+        return f"{float(mantissa):g}×10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+    return f"{value:.4g}" if abs(value) < 1e3 else f"{value:,.0f}"
 
 
 def template(theme: Theme) -> go.layout.Template:
@@ -106,6 +121,7 @@ def template(theme: Theme) -> go.layout.Template:
         "showline": True,
         "ticks": "outside",
         "title": {"standoff": 8},
+        "automargin": True,
     }
     return go.layout.Template(
         layout={

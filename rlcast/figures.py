@@ -23,6 +23,7 @@ from rlcast.figure_style import (
     Style,
     Theme,
     escape_text,
+    exponent_format,
     number_text,
     rgba,
     short_text,
@@ -200,7 +201,8 @@ def _law_trace(
     common: dict[str, Any],
 ) -> go.Scatter:
     # Names go through customdata: a "%{x}" in a name would be filled in if it stood in the template.
-    head = f"<b>{escape_text(forecast['run'])}</b><br>{kind}"
+    # No <b> or <sup>: plotly styles those inline, which a strict content policy forbids. <br> is fine.
+    head = f"{escape_text(forecast['run'])}<br>{kind}"
     level = f"{forecast.get('level', 0.9):.0%}"
     texts = [
         f"{head}<br>{number_text(c)} {unit_label(forecast['unit'])}: {value:.3f}{_interval(low, high, level)}"
@@ -293,7 +295,7 @@ def _error_bars(rows: list[_Point], bars: list[tuple[float, float] | None]) -> d
 def _point_text(forecast: ForecastDict, point: _Point, bar: tuple[float, float] | None) -> str:
     kind = "measured" if point.used else "measured, not in the fit"
     text = (
-        f"<b>{escape_text(forecast['run'])}</b><br>{kind}<br>"
+        f"{escape_text(forecast['run'])}<br>{kind}<br>"
         f"{number_text(point.compute)} {unit_label(forecast['unit'])}: {point.pass_rate:.3f}"
     )
     if bar is None:
@@ -332,7 +334,7 @@ def _set_axes(
     figure.update_xaxes(
         type="log",
         title={"text": f"compute ({unit_label(unit)}, log scale)"},
-        exponentformat="power" if unit in ("flops", "tokens") else "SI",
+        exponentformat=exponent_format(unit),
         minor={"ticks": "outside", "ticklen": 3},
     )
     figure.update_yaxes(title={"text": "held-out pass rate"}, tickformat=".2~f")
@@ -395,10 +397,11 @@ def _add_budget(figure: go.Figure, budget: float, palette: Palette) -> None:
         line={"color": palette.muted, "width": 1.5, "dash": "dot"},
         label={
             "text": f"budget {number_text(budget)}",
-            "textposition": "end",
+            # Low down: curves rise, and the corner above the budget is where they end.
+            "textposition": "start",
             "textangle": 0,
             "xanchor": "right",
-            "yanchor": "top",
+            "yanchor": "bottom",
             "padding": 6,
             "font": {"size": 11, "color": palette.muted},
         },
@@ -409,12 +412,13 @@ def _add_budget(figure: go.Figure, budget: float, palette: Palette) -> None:
 def _add_notes(figure: go.Figure, forecasts: Sequence[ForecastDict], palette: Palette) -> None:
     off_axis = [p.pass_rate for f in forecasts for p in _points(f) if p.compute <= 0]
     if not forecasts:
-        text, place = "No curves chosen", {"x": 0.5, "y": 0.5}
+        text, place = "No curves chosen", {"x": 0.5, "y": 0.5, "xanchor": "center", "yanchor": "middle"}
     elif off_axis:
         scores = ", ".join(f"{rate:.3f}" for rate in off_axis[:3]) + (", …" if len(off_axis) > 3 else "")
         noun = "evaluation" if len(off_axis) == 1 else "evaluations"
         text = f"{len(off_axis)} {noun} at zero compute,<br>not on a log axis: {scores}"
-        place = {"x": 1.0, "y": 0.01}
+        # Where a rising curve leaves room.
+        place = {"x": 0.01, "y": 0.99, "xanchor": "left", "yanchor": "top"}
     else:
         return
     figure.add_annotation(
@@ -422,9 +426,7 @@ def _add_notes(figure: go.Figure, forecasts: Sequence[ForecastDict], palette: Pa
         xref="paper",
         yref="paper",
         showarrow=False,
-        xanchor="right" if off_axis else "center",
-        yanchor="bottom",
-        align="right" if off_axis else "center",
+        align="left",
         font={"size": 11 if off_axis else 15, "color": palette.muted},
         bgcolor=rgba(palette.paper, 0.7),
         **place,

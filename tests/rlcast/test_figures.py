@@ -9,6 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
+from rlcast.figure_style import number_text
 from rlcast.figures import binomial_interval, figure_json, forecast_figure
 
 EVIL = '<img src=x onerror="alert(1)"><a href="javascript:alert(1)">%{x}</a> & co'
@@ -145,7 +146,7 @@ def test_names_are_text_in_legend_hover_and_baseline() -> None:
     shown += [t.hovertemplate for t in figure.data if t.hovertemplate]
     shown += [s.label.text for s in figure.layout.shapes if s.label.text]
     for text in shown:
-        plain = text.replace("<b>", "").replace("</b>", "").replace("<br>", "").replace("<extra></extra>", "")
+        plain = text.replace("<br>", "").replace("<extra></extra>", "")
         assert "<" not in plain
     assert all("%{x}" not in (t.hovertemplate or "") for t in figure.data)
     assert any("&lt;img src=x" in t.name for t in legend(figure))
@@ -233,6 +234,23 @@ def test_points_show_when_there_is_no_forecast_yet() -> None:
 def test_two_units_on_one_axis_are_refused() -> None:
     with pytest.raises(ValueError, match="gpu_hours and flops"):
         forecast_figure([a_forecast(), a_forecast("b", unit="flops")])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (0.0213, "0.0213"),
+        (1.5, "1.5"),
+        (999.5, "999.5"),
+        (100_000, "100,000"),
+        (1.274600e16, "1.27×10¹⁶"),
+        (2e20, "2×10²⁰"),
+        (3.2e-5, "3.2×10⁻⁵"),
+    ],
+)
+def test_compute_is_written_as_people_read_it(value: float, text: str) -> None:
+    assert number_text(value) == text
 
 
 def test_nothing_chosen_says_so() -> None:

@@ -116,6 +116,20 @@ def test_an_evil_name_stays_text_everywhere(dashboard: Any, open_page: Callable[
     assert page.evaluate("globalThis.wasPwned") is None
 
 
+def test_curves_in_flops_are_drawn_within_the_policy(dashboard: Any, open_page: Callable[..., Any]) -> None:
+    points = [(c * 1e17, r) for c, r in curve(0.7)]
+    dashboard.add_run("a", points, compute_unit="flops")
+    visit = open_page()
+    visit.login("/?run=a")
+    visit.wait_for_chart()
+    assert "FLOPs" in visit.page.locator(".xtitle").text_content()
+    assert "1e+18" in visit.page.locator(".xtick").all_text_contents()
+    visit.page.evaluate(
+        "Plotly.Fx.hover(document.getElementById('chart'), [{curveNumber: 2, pointNumber: 3}])"
+    )
+    visit.page.wait_for_selector(".hovertext")
+
+
 def test_the_address_restores_the_whole_state(dashboard: Any, open_page: Callable[..., Any]) -> None:
     for name in ("a", "b", "c"):
         dashboard.add_run(name, curve(0.7), recipe=f"recipe-{name}")
