@@ -19,7 +19,7 @@ from web.compare_state import LEVELS, CompareState, parse_state, parse_theme
 from web.compare_view import RunItem, curves_of, default_runs, groups_of, rows_of, window_of
 from web.export import forecasts_csv, points_csv
 from web.gateway import MAX_LISTED, Gateway, gateway_of
-from web.pages import fragment, page
+from web.pages import fragment, page, plain_text
 from web.session import require_session
 from web.words import figure_summary, headline
 
@@ -85,6 +85,7 @@ def _panel(result: Comparison, state: CompareState, theme: Any) -> dict[str, Any
         "figure": json.loads(figure_json(figure)),
         "window": window_of(forecasts, state),
         "errors": result.errors,
+        "at": plain_text(result.at),
         "run_ids": result.run_ids,
         "hashes": [f["inputs_sha256"] for f in forecasts if f.get("inputs_sha256")],
         "version": __version__,

@@ -122,8 +122,7 @@ def _default_budget(chosen: Sequence[Chosen], unit: str) -> float | None:
 async def forecast_curve(
     gateway: Gateway, curve: Chosen, state: CompareState, unit: str, at: float | None
 ) -> dict[str, Any]:
-    key = "pooled" if curve.recipe_pooled else "run"
-    extra = {"recipe": curve.recipe, "run_id": f"{key}:{curve.name}"}
+    extra = {"recipe": curve.recipe, "run_id": None if curve.recipe_pooled else curve.runs[0].id}
     points = curve.points(unit)
     if not points:
         have = sorted({name for e in curve.evaluations for name in e["compute"]})

@@ -76,6 +76,7 @@ class Row:
     """One curve in the verdict list and in the table of numbers."""
 
     name: str
+    href: str | None
     colour: str
     marker: str
     verdict: Verdict
@@ -92,6 +93,7 @@ def rows_of(forecasts: Sequence[ForecastDict], theme: Theme) -> list[Row]:
     return [
         Row(
             name=str(forecast["run"]),
+            href=f"/runs/{forecast['run_id']}" if forecast.get("run_id") else None,
             colour=style.colour,
             marker=style.marker,
             verdict=verdict_of(forecast),

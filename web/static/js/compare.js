@@ -45,6 +45,7 @@ async function show(body, remember) {
   place("summary").textContent = body.summary;
   place("updated").textContent = `last update ${new Date().toLocaleTimeString()}`;
   for (const link of document.querySelectorAll("[data-export]")) link.href = `${link.dataset.export}?${body.query}`;
+  form.elements.at.placeholder = body.at;
   showErrors(form, body.errors);
   showChosen();
   await draw(chart, body.figure, body.query);
