@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,14 @@ def test_evaluations_are_dense_early_and_never_miss_the_ends() -> None:
         {"name": "a", "evaluation": {"every_steps": 10, "early": False}}
     ).evaluation
     assert [s for s in range(26) if regular.is_due(s, 25)] == [0, 10, 20, 25]
+
+
+def test_shipped_recipes_are_valid_and_the_two_of_the_demo_differ_in_one_ingredient() -> None:
+    folder = Path(str(resources.files("rlcast"))) / "data" / "recipes"
+    shipped = {file.stem: Recipe.from_yaml(file) for file in folder.glob("*.yaml")}
+    assert all(recipe.name == stem for stem, recipe in shipped.items())
+    first, second = shipped["tiny-cispo"].model_dump(), shipped["tiny-reinforce"].model_dump()
+    differing = {key for key in first if first[key] != second[key]}
+    assert differing == {"name", "description", "loss"}
+    plan = shipped["tiny-cispo"].evaluation
+    assert sum(plan.is_due(step, 300) for step in range(301)) >= 15
