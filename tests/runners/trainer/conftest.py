@@ -45,19 +45,22 @@ def _own_cache(cache_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RLCAST_CACHE", str(cache_folder))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def small_recipe() -> Callable[..., Recipe]:
     """`small_recipe(steps=3, loss={...})`: the small recipe with changes."""
     return lambda **changes: Recipe.model_validate(merged(SMALL, changes))
 
 
-@pytest.fixture
-def trainer_process(tmp_path: Path, cache_folder: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+@pytest.fixture(scope="module")
+def trainer_process(
+    tmp_path_factory: pytest.TempPathFactory, cache_folder: Path
+) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts `python -m runners.trainer` on a recipe; what still runs at the end of the test is killed."""
     started: list[subprocess.Popen[str]] = []
+    recipes = tmp_path_factory.mktemp("recipes")
 
     def start(recipe: Recipe, out: Path, *arguments: str) -> subprocess.Popen[str]:
-        file = tmp_path / f"{recipe.name}-{len(started)}.yaml"
+        file = recipes / f"{recipe.name}-{len(started)}.yaml"
         file.write_text(recipe.to_yaml())
         process = subprocess.Popen(
             [sys.executable, "-m", "runners.trainer", "--recipe", file, "--out", out, *arguments],
@@ -75,7 +78,7 @@ def trainer_process(tmp_path: Path, cache_folder: Path) -> Iterator[Callable[...
         process.communicate()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def read_events() -> Callable[[Path], list[dict[str, Any]]]:
     """The complete lines of a run's event file."""
 
