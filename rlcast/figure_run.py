@@ -31,7 +31,7 @@ def residual_figure(forecast: ForecastDict, *, theme: Theme = "light") -> go.Fig
     that the law does not fit; scatter around zero says that it does.
     """
     style, palette = style_of(0, theme), PALETTES[theme]
-    figure = go.Figure(layout={"template": template(theme)})
+    figure = go.Figure(layout={"template": {"layout": template(theme)}})
     points = forecast["points"]
     rows = [
         (compute, rate - expected, used)
@@ -78,7 +78,7 @@ def history_figure(history: Sequence[ForecastDict], *, theme: Theme = "light") -
     filled, others hollow: before that, an estimate of A says little. Bars are the forecast's level.
     """
     style = style_of(0, theme)
-    figure = go.Figure(layout={"template": template(theme)})
+    figure = go.Figure(layout={"template": {"layout": template(theme)}})
     rows = [
         (float(f["grid"]["observed_to"]), f["parameters"]["A"], f["verdict"]["state"], f["level"])
         for f in history

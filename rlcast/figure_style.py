@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-import plotly.graph_objects as go
+from typing import Any, Literal
 
 Theme = Literal["light", "dark"]
 
@@ -110,7 +108,7 @@ def number_text(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1e3 else f"{value:,.0f}"
 
 
-def template(theme: Theme) -> go.layout.Template:
+def template(theme: Theme) -> dict[str, Any]:
     """Layout defaults of a theme; small, so that a figure sent to a browser stays small."""
     palette = PALETTES[theme]
     axis = {
@@ -123,20 +121,18 @@ def template(theme: Theme) -> go.layout.Template:
         "title": {"standoff": 8},
         "automargin": True,
     }
-    return go.layout.Template(
-        layout={
-            "paper_bgcolor": palette.paper,
-            "plot_bgcolor": palette.paper,
-            "font": {"color": palette.text, "family": "system-ui, sans-serif", "size": 13},
-            "xaxis": axis,
-            "yaxis": axis,
-            "hoverlabel": {"align": "left"},
-            "hovermode": "closest",
-            "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
-            "margin": {"l": 62, "r": 18, "t": 12, "b": 58},
-            "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": palette.muted, "activecolor": palette.text},
-        }
-    )
+    return {
+        "paper_bgcolor": palette.paper,
+        "plot_bgcolor": palette.paper,
+        "font": {"color": palette.text, "family": "system-ui, sans-serif", "size": 13},
+        "xaxis": axis,
+        "yaxis": axis,
+        "hoverlabel": {"align": "left"},
+        "hovermode": "closest",
+        "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"},
+        "margin": {"l": 62, "r": 18, "t": 12, "b": 58},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": palette.muted, "activecolor": palette.text},
+    }
 
 
 def rgba(colour: str, opacity: float) -> str:

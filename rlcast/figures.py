@@ -8,7 +8,6 @@ light, the 50% band darker.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from rlcast.figure_style import (
 )
 
 ForecastDict = Mapping[str, Any]
+Spec = dict[str, Any]
 
 
 def binomial_interval(pass_rate: float, n_trials: int, level: float = 0.9) -> tuple[float, float]:
@@ -49,11 +49,6 @@ def binomial_interval(pass_rate: float, n_trials: int, level: float = 0.9) -> tu
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def figure_json(figure: go.Figure) -> str:
-    """The figure as strict JSON text (no NaN, no Infinity), as browsers require it."""
-    return json.dumps(figure.to_plotly_json(), allow_nan=False, separators=(",", ":"))
-
-
 def forecast_figure(
     forecasts: Sequence[ForecastDict],
     *,
@@ -62,7 +57,19 @@ def forecast_figure(
     budget: float | None = None,
     theme: Theme = "light",
 ) -> go.Figure:
-    """Draws forecasts over a logarithmic compute axis.
+    """Draws forecasts over a logarithmic compute axis, see `forecast_spec`."""
+    return go.Figure(forecast_spec(forecasts, baseline=baseline, margin=margin, budget=budget, theme=theme))
+
+
+def forecast_spec(
+    forecasts: Sequence[ForecastDict],
+    *,
+    baseline: float | ForecastDict | None = None,
+    margin: float = 0.02,
+    budget: float | None = None,
+    theme: Theme = "light",
+) -> Spec:
+    """The figure as plotly.js takes it: `data` and `layout` of finite numbers, lists and text.
 
     `forecasts` are `Forecast.to_dict()` of one compute unit; a key `recipe` in them groups runs under
     one colour, and `points` may carry `n_prompts` and `n_samples` for error bars. A dictionary without
@@ -76,17 +83,18 @@ def forecast_figure(
         raise ValueError(
             f"unit: curves in {' and '.join(units)} cannot share an axis; draw one unit at a time"
         )
-    figure = go.Figure(layout={"template": template(theme)})
-    for forecast, style in zip(forecasts, styles_of(forecasts, theme), strict=True):
-        _add_forecast(figure, forecast, style)
     reference = _baseline_value(baseline)
-    _set_axes(figure, forecasts, units[0] if units else "gpu_hours", reference, budget)
+    layout = {"template": {"layout": template(theme)}, "shapes": [], "annotations": []}
+    spec: Spec = {"data": [], "layout": layout}
+    for forecast, style in zip(forecasts, styles_of(forecasts, theme), strict=True):
+        _add_forecast(spec, forecast, style)
+    _set_axes(spec, forecasts, units[0] if units else "gpu_hours", reference, budget)
     if reference is not None:
-        _add_baseline(figure, reference, margin, baseline, PALETTES[theme])
+        _add_baseline(spec, reference, margin, baseline, PALETTES[theme])
     if budget is not None and budget > 0:
-        _add_budget(figure, budget, PALETTES[theme])
-    _add_notes(figure, forecasts, PALETTES[theme])
-    return figure
+        _add_budget(spec, budget, PALETTES[theme])
+    _add_notes(spec, forecasts, PALETTES[theme])
+    return spec
 
 
 def styles_of(forecasts: Sequence[ForecastDict], theme: Theme = "light") -> list[Style]:
@@ -108,17 +116,17 @@ def styles_of(forecasts: Sequence[ForecastDict], theme: Theme = "light") -> list
     return styles
 
 
-def _add_forecast(figure: go.Figure, forecast: ForecastDict, style: Style) -> None:
+def _add_forecast(spec: Spec, forecast: ForecastDict, style: Style) -> None:
     name = escape_text(short_text(forecast["run"]))
     common = {"legendgroup": str(forecast.get("run_id") or escape_text(forecast["run"])), "showlegend": False}
     grid = forecast.get("grid")
     if grid and grid.get("compute"):
-        _add_bands(figure, grid, forecast.get("level", 0.9), style, common)
-        _add_law(figure, forecast, style, common)
-    _add_points(figure, forecast, style, common)
+        _add_bands(spec, grid, forecast.get("level", 0.9), style, common)
+        _add_law(spec, forecast, style, common)
+    _add_points(spec, forecast, style, common)
     # A legend entry of its own shows line and marker together, whatever the traces above consist of.
-    figure.add_trace(
-        go.Scatter(
+    spec["data"].append(
+        _scatter(
             x=[None],
             y=[None],
             mode="lines+markers",
@@ -132,7 +140,7 @@ def _add_forecast(figure: go.Figure, forecast: ForecastDict, style: Style) -> No
 
 
 def _add_bands(
-    figure: go.Figure, grid: Mapping[str, Any], level: float, style: Style, common: dict[str, Any]
+    spec: Spec, grid: Mapping[str, Any], level: float, style: Style, common: dict[str, Any]
 ) -> None:
     for low, high, label, opacity in (
         ("low", "high", f"{level:.0%} band", 0.14),
@@ -146,8 +154,8 @@ def _add_bands(
         if not rows:
             continue
         compute, lows, highs = (list(column) for column in zip(*rows, strict=True))
-        figure.add_trace(
-            go.Scatter(
+        spec["data"].append(
+            _scatter(
                 x=compute + compute[::-1],
                 y=highs + lows[::-1],
                 fill="toself",
@@ -161,7 +169,7 @@ def _add_bands(
         )
 
 
-def _add_law(figure: go.Figure, forecast: ForecastDict, style: Style, common: dict[str, Any]) -> None:
+def _add_law(spec: Spec, forecast: ForecastDict, style: Style, common: dict[str, Any]) -> None:
     """The law: solid between the first and the last used point, dashed outside of them."""
     grid = forecast["grid"]
     rows = [
@@ -190,7 +198,7 @@ def _add_law(figure: go.Figure, forecast: ForecastDict, style: Style, common: di
         (after, "extrapolation", {"color": style.colour, "width": 2, "dash": style.dash}),
     ):
         if part:
-            figure.add_trace(_law_trace(part, kind, line, forecast, common))
+            spec["data"].append(_law_trace(part, kind, line, forecast, common))
 
 
 def _law_trace(
@@ -199,7 +207,7 @@ def _law_trace(
     line: dict[str, Any],
     forecast: ForecastDict,
     common: dict[str, Any],
-) -> go.Scatter:
+) -> dict[str, Any]:
     # Names go through customdata: a "%{x}" in a name would be filled in if it stood in the template.
     # No <b> or <sup>: plotly styles those inline, which a strict content policy forbids. <br> is fine.
     head = f"{escape_text(forecast['run'])}<br>{kind}"
@@ -208,7 +216,7 @@ def _law_trace(
         f"{head}<br>{number_text(c)} {unit_label(forecast['unit'])}: {value:.3f}{_interval(low, high, level)}"
         for c, value, low, high in rows
     ]
-    return go.Scatter(
+    return _scatter(
         x=[row[0] for row in rows],
         y=[row[1] for row in rows],
         mode="lines",
@@ -220,14 +228,14 @@ def _law_trace(
     )
 
 
-def _add_points(figure: go.Figure, forecast: ForecastDict, style: Style, common: dict[str, Any]) -> None:
+def _add_points(spec: Spec, forecast: ForecastDict, style: Style, common: dict[str, Any]) -> None:
     for wanted in (True, False):
         rows = [p for p in _points(forecast) if p.used is wanted and p.compute > 0]
         if not rows:
             continue
         bars = [p.interval(forecast.get("level", 0.9)) for p in rows]
-        figure.add_trace(
-            go.Scatter(
+        spec["data"].append(
+            _scatter(
                 x=[p.compute for p in rows],
                 y=[p.pass_rate for p in rows],
                 mode="markers",
@@ -244,6 +252,16 @@ def _add_points(figure: go.Figure, forecast: ForecastDict, style: Style, common:
                 **common,
             )
         )
+
+
+def _scatter(**fields: Any) -> dict[str, Any]:
+    """A scatter trace. Numbers are cut to six digits, finer than any screen: they are most of its size."""
+    fields |= {axis: [_short(value) for value in fields[axis]] for axis in ("x", "y")}
+    return {"type": "scatter", **fields}
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.6g}")
 
 
 @dataclass(frozen=True)
@@ -317,7 +335,7 @@ def _baseline_value(baseline: float | ForecastDict | None) -> float | None:
 
 
 def _set_axes(
-    figure: go.Figure,
+    spec: Spec,
     forecasts: Sequence[ForecastDict],
     unit: str,
     reference: float | None,
@@ -331,85 +349,92 @@ def _set_axes(
         compute += [p.compute for p in points] + [c for c in grid.get("compute") or [] if c > 0]
         rates += [p.pass_rate for p in points]
         rates += [r for key in ("value", "low", "high") for r in grid.get(key) or [] if r is not None]
-    figure.update_xaxes(
-        type="log",
-        title={"text": f"compute ({unit_label(unit)}, log scale)"},
-        exponentformat=exponent_format(unit),
-        minor={"ticks": "outside", "ticklen": 3},
-    )
-    figure.update_yaxes(title={"text": "held-out pass rate"}, tickformat=".2~f")
+    x: dict[str, Any] = {
+        "type": "log",
+        "title": {"text": f"compute ({unit_label(unit)}, log scale)"},
+        "exponentformat": exponent_format(unit),
+        "minor": {"ticks": "outside", "ticklen": 3},
+    }
+    y: dict[str, Any] = {"title": {"text": "held-out pass rate"}, "tickformat": ".2~f"}
     if compute:
         # Ranges of a log axis are log10 of compute (github.com/plotly/plotly.js/issues/1561).
         low, high = math.log10(min(compute)), math.log10(max(compute))
         pad = max(0.02 * (high - low), 0.02)
-        figure.update_xaxes(range=[low - pad, high + pad])
+        x["range"] = [low - pad, high + pad]
     if rates:
         pad = max(0.05 * (max(rates) - min(rates)), 0.01)
-        figure.update_yaxes(range=[max(0.0, min(rates) - pad), min(1.02, max(rates) + pad)])
+        y["range"] = [max(0.0, min(rates) - pad), min(1.02, max(rates) + pad)]
+    spec["layout"] |= {"xaxis": x, "yaxis": y}
 
 
 def _add_baseline(
-    figure: go.Figure,
+    spec: Spec,
     value: float,
     margin: float,
     baseline: float | ForecastDict | None,
     palette: Palette,
 ) -> None:
     name = short_text(baseline["run"]) if isinstance(baseline, Mapping) else "baseline"
-    figure.add_shape(
-        type="rect",
-        xref="paper",
-        x0=0,
-        x1=1,
-        y0=value - margin,
-        y1=value,
-        fillcolor=rgba(palette.baseline, 0.16),
-        line={"width": 0},
-        layer="below",
-        name="baseline margin",
+    spec["layout"]["shapes"].append(
+        {
+            "type": "rect",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "y0": value - margin,
+            "y1": value,
+            "fillcolor": rgba(palette.baseline, 0.16),
+            "line": {"width": 0},
+            "layer": "below",
+            "name": "baseline margin",
+        }
     )
-    figure.add_shape(
-        type="line",
-        xref="paper",
-        x0=0,
-        x1=1,
-        y0=value,
-        y1=value,
-        line={"color": palette.baseline, "width": 1.5, "dash": "dashdot"},
-        label={
-            "text": f"{escape_text(name)} {value:.3f}, margin {margin:.3g}",
-            "textposition": "start",
-            "yanchor": "bottom",
-            "font": {"size": 11, "color": palette.muted},
-        },
-        name="baseline",
-    )
-
-
-def _add_budget(figure: go.Figure, budget: float, palette: Palette) -> None:
-    figure.add_shape(
-        type="line",
-        yref="paper",
-        x0=budget,
-        x1=budget,
-        y0=0,
-        y1=1,
-        line={"color": palette.muted, "width": 1.5, "dash": "dot"},
-        label={
-            "text": f"budget {number_text(budget)}",
-            # Low down: curves rise, and the corner above the budget is where they end.
-            "textposition": "start",
-            "textangle": 0,
-            "xanchor": "right",
-            "yanchor": "bottom",
-            "padding": 6,
-            "font": {"size": 11, "color": palette.muted},
-        },
-        name="budget",
+    spec["layout"]["shapes"].append(
+        {
+            "type": "line",
+            "xref": "paper",
+            "x0": 0,
+            "x1": 1,
+            "y0": value,
+            "y1": value,
+            "line": {"color": palette.baseline, "width": 1.5, "dash": "dashdot"},
+            "label": {
+                "text": f"{escape_text(name)} {value:.3f}, margin {margin:.3g}",
+                "textposition": "start",
+                "yanchor": "bottom",
+                "font": {"size": 11, "color": palette.muted},
+            },
+            "name": "baseline",
+        }
     )
 
 
-def _add_notes(figure: go.Figure, forecasts: Sequence[ForecastDict], palette: Palette) -> None:
+def _add_budget(spec: Spec, budget: float, palette: Palette) -> None:
+    spec["layout"]["shapes"].append(
+        {
+            "type": "line",
+            "yref": "paper",
+            "x0": budget,
+            "x1": budget,
+            "y0": 0,
+            "y1": 1,
+            "line": {"color": palette.muted, "width": 1.5, "dash": "dot"},
+            "label": {
+                "text": f"budget {number_text(budget)}",
+                # Low down: curves rise, and the corner above the budget is where they end.
+                "textposition": "start",
+                "textangle": 0,
+                "xanchor": "right",
+                "yanchor": "bottom",
+                "padding": 6,
+                "font": {"size": 11, "color": palette.muted},
+            },
+            "name": "budget",
+        }
+    )
+
+
+def _add_notes(spec: Spec, forecasts: Sequence[ForecastDict], palette: Palette) -> None:
     off_axis = [p.pass_rate for f in forecasts for p in _points(f) if p.compute <= 0]
     if not forecasts:
         text, place = "No curves chosen", {"x": 0.5, "y": 0.5, "xanchor": "center", "yanchor": "middle"}
@@ -421,13 +446,15 @@ def _add_notes(figure: go.Figure, forecasts: Sequence[ForecastDict], palette: Pa
         place = {"x": 0.01, "y": 0.99, "xanchor": "left", "yanchor": "top"}
     else:
         return
-    figure.add_annotation(
-        text=text,
-        xref="paper",
-        yref="paper",
-        showarrow=False,
-        align="left",
-        font={"size": 11 if off_axis else 15, "color": palette.muted},
-        bgcolor=rgba(palette.paper, 0.7),
-        **place,
+    spec["layout"]["annotations"].append(
+        dict(
+            text=text,
+            xref="paper",
+            yref="paper",
+            showarrow=False,
+            align="left",
+            font={"size": 11 if off_axis else 15, "color": palette.muted},
+            bgcolor=rgba(palette.paper, 0.7),
+            **place,
+        )
     )

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse
 
 from fitting import LAWS
 from rlcast import __version__
-from rlcast.figures import figure_json, forecast_figure
+from rlcast.figures import forecast_spec
 from web.activity import latest
 from web.compare_data import Comparison, compare, list_runs
 from web.compare_state import LEVELS, CompareState, parse_state, parse_theme
@@ -67,7 +67,7 @@ async def data(request: Request, gateway: GatewayDep) -> Response:
 
 def _panel(result: Comparison, state: CompareState, theme: Any) -> dict[str, Any]:
     forecasts = result.forecasts
-    figure = forecast_figure(
+    figure = forecast_spec(
         forecasts, baseline=result.baseline, margin=state.margin, budget=result.at, theme=theme
     )
     panel = fragment(
@@ -82,7 +82,7 @@ def _panel(result: Comparison, state: CompareState, theme: Any) -> dict[str, Any
         "panel": panel,
         "data": fragment("_data.html", curves=curves_of(forecasts)),
         "summary": figure_summary(forecasts),
-        "figure": json.loads(figure_json(figure)),
+        "figure": figure,
         "window": window_of(forecasts, state),
         "errors": result.errors,
         "at": plain_text(result.at),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from web.compare_state import CompareState
-from web.compare_view import RunItem, newest_version, points_only
+from web.compare_view import RunItem, newest_version, points_only, run_item
 from web.gateway import MAX_LISTED, Gateway, Problem
 
 #: Evaluations of one run that the page reads; a run has a few hundred at most.
@@ -54,19 +55,7 @@ async def list_runs(gateway: Gateway) -> list[RunItem]:
         gateway.items("/runs", MAX_LISTED), gateway.items("/jobs", 100, state="running")
     )
     live = {job["run_id"] for job in jobs}
-    return [
-        RunItem(
-            id=run["id"],
-            name=run["name"],
-            recipe=run["recipe"]["name"],
-            benchmark=run["benchmark"],
-            unit=run["compute_unit"],
-            n_evaluations=run["n_evaluations"],
-            live=run["id"] in live,
-            version=run["recipe"]["version"],
-        )
-        for run in runs
-    ]
+    return [run_item(run, run["id"] in live) for run in runs]
 
 
 async def compare(gateway: Gateway, runs: Sequence[RunItem], state: CompareState) -> Comparison:
@@ -104,8 +93,11 @@ def _choose(runs: Sequence[RunItem], state: CompareState, errors: dict[str, str]
 
 async def load_evaluations(gateway: Gateway, curve: Chosen, benchmark: str | None) -> None:
     async def one(run: RunItem) -> list[dict[str, Any]]:
-        path = f"/runs/{run.id}/evaluations"
-        return await gateway.items(path, MAX_EVALUATIONS, 1000, benchmark=benchmark or run.benchmark)
+        chosen = benchmark or run.benchmark
+        return await gateway.remembered.get(
+            ("evaluations", run.id, run.stamp, chosen),
+            lambda: gateway.items(f"/runs/{run.id}/evaluations", MAX_EVALUATIONS, 1000, benchmark=chosen),
+        )
 
     curve.evaluations = [e for part in await asyncio.gather(*map(one, curve.runs)) for e in part]
 
@@ -129,12 +121,20 @@ async def forecast_curve(
         why = f"has compute in {', '.join(have)}, not in {unit}" if have else "has no evaluation yet"
         return points_only(curve.name, unit, [], why, **extra)
     try:
-        answer = await gateway.post("/forecasts", forecast_request(curve, state, unit, at))
+        answer = await _ask(gateway, curve, forecast_request(curve, state, unit, at))
     except Problem as problem:
         return points_only(curve.name, unit, [(c, r) for c, r, _, _ in points], problem.line, **extra)
     forecast: dict[str, Any] = {**answer["forecasts"][0], **extra, "run": curve.name}
     forecast["points"] = with_samples(forecast["points"], points)
     return forecast
+
+
+async def _ask(gateway: Gateway, curve: Chosen, body: dict[str, Any]) -> dict[str, Any]:
+    """The service's answer; asked once for the same points and options."""
+    stamps = tuple((run.id, run.stamp) for run in curve.runs)
+    key = ("forecast", stamps, json.dumps(body, sort_keys=True))
+    answer: dict[str, Any] = await gateway.remembered.get(key, lambda: gateway.post("/forecasts", body))
+    return answer
 
 
 def forecast_request(curve: Chosen, state: CompareState, unit: str, at: float | None) -> dict[str, Any]:

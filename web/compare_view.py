@@ -19,7 +19,7 @@ N_DEFAULT = 4
 
 @dataclass(frozen=True)
 class RunItem:
-    """A run in the list of what can be chosen."""
+    """A run in the list of what can be chosen. `stamp` changes whenever its evaluations do."""
 
     id: str
     name: str
@@ -29,6 +29,7 @@ class RunItem:
     n_evaluations: int
     live: bool
     version: int = 1
+    stamp: str = ""
     chosen: bool = False
 
 
@@ -165,3 +166,18 @@ def window_of(forecasts: Sequence[ForecastDict], state: CompareState) -> dict[st
         "min": state.min_compute or first,
         "max": state.max_compute or last,
     }
+
+
+def run_item(run: Mapping[str, Any], live: bool = False) -> RunItem:
+    """From the service's answer."""
+    return RunItem(
+        id=run["id"],
+        name=run["name"],
+        recipe=run["recipe"]["name"],
+        benchmark=run["benchmark"],
+        unit=run["compute_unit"],
+        n_evaluations=run["n_evaluations"],
+        live=live,
+        version=run["recipe"]["version"],
+        stamp=f"{run['n_evaluations']} {run['last_evaluation_at']}",
+    )

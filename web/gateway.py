@@ -13,6 +13,7 @@ import httpx2
 from fastapi import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from web.remembered import Remembered
 from web.session import sessions_of
 
 API = "/api/v1"
@@ -41,6 +42,7 @@ class Gateway:
     """Calls the API as a client that holds the service's token."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
+        self.remembered = Remembered()
         self._client = httpx2.AsyncClient(
             transport=httpx2.ASGITransport(app=app, raise_app_exceptions=False),
             base_url="http://dashboard",
@@ -56,7 +58,7 @@ class Gateway:
         return _body(await self._client.post(API + path, json=body))
 
     async def items(
-        self, path: str, at_most: int = MAX_LISTED, page_size: int = 100, **query: Any
+        self, path: str, at_most: int = MAX_LISTED, page_size: int = 500, **query: Any
     ) -> list[dict[str, Any]]:
         """The items of a paged list, in its order, up to `at_most`."""
         items: list[dict[str, Any]] = []

@@ -13,10 +13,10 @@ from fastapi.responses import HTMLResponse
 
 from rlcast.figure_run import history_figure, residual_figure
 from rlcast.figure_style import Theme, unit_label
-from rlcast.figures import figure_json, forecast_figure
+from rlcast.figures import forecast_spec
 from web.compare_data import Chosen, forecast_curve, load_evaluations
 from web.compare_state import CompareState, parse_theme
-from web.compare_view import RunItem
+from web.compare_view import run_item
 from web.gateway import Gateway, Problem, gateway_of
 from web.pages import fragment, moment_text, page
 from web.session import require_session
@@ -51,7 +51,7 @@ async def show(request: Request, run: str, gateway: GatewayDep) -> HTMLResponse:
 @router.get("/runs/{run}/data")
 async def data(request: Request, run: str, gateway: GatewayDep) -> Response:
     found = await gateway.get(f"/runs/{quote(run, safe='')}")
-    curve = Chosen(found["name"], found["recipe"]["name"], [_run_item(found)])
+    curve = Chosen(found["name"], found["recipe"]["name"], [run_item(found)])
     await load_evaluations(gateway, curve, None)
     unit = found["compute_unit"]
     forecast, history, job = await asyncio.gather(
@@ -85,12 +85,11 @@ async def data(request: Request, run: str, gateway: GatewayDep) -> Response:
 def _figures(
     forecast: Mapping[str, Any], history: Sequence[Mapping[str, Any]], theme: Theme
 ) -> dict[str, Any]:
-    figures = {
-        "curve": forecast_figure([forecast], theme=theme),
-        "history": history_figure(history, theme=theme),
-        "residuals": residual_figure(forecast, theme=theme),
+    return {
+        "curve": forecast_spec([forecast], theme=theme),
+        "history": history_figure(history, theme=theme).to_plotly_json(),
+        "residuals": residual_figure(forecast, theme=theme).to_plotly_json(),
     }
-    return {name: json.loads(figure_json(figure)) for name, figure in figures.items()}
 
 
 async def _history(
@@ -124,18 +123,6 @@ async def _job(gateway: Gateway, run: Mapping[str, Any]) -> dict[str, Any] | Non
         return None
     job: dict[str, Any] = await gateway.get(f"/jobs/{run['job_id']}")
     return job
-
-
-def _run_item(run: Mapping[str, Any]) -> RunItem:
-    return RunItem(
-        run["id"],
-        run["name"],
-        run["recipe"]["name"],
-        run["benchmark"],
-        run["compute_unit"],
-        run["n_evaluations"],
-        live=False,
-    )
 
 
 def _facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
