@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
-from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 
 import rlcast
 from api import models
@@ -27,7 +26,8 @@ from api.jobs import relay
 from api.jobs.publisher import Publisher
 from api.jobs.routes import router as jobs
 from api.logs import configure_logs
-from api.middleware import MAX_BODY_BYTES, RequestIds
+from api.middleware import BodyLimit, RequestIds
+from api.openapi import router as openapi
 from api.recipes.routes import router as recipes
 from api.runs.routes import router as runs
 from api.settings import Settings
@@ -48,7 +48,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 def _api_router() -> APIRouter:
     """All of `/api/v1`: nothing in it answers without a token."""
     router = APIRouter(prefix="/api/v1", dependencies=[Depends(authenticate)], responses=_PROBLEMS)
-    for part in (info, recipes, runs, evaluations, forecasts, gates, jobs, events):
+    for part in (info, recipes, runs, evaluations, forecasts, gates, jobs, events, openapi):
         router.include_router(part)
     return router
 
@@ -101,6 +101,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     add_error_handlers(app)
     app.include_router(probes)
     app.include_router(_api_router())
-    app.add_middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES)
+    app.add_middleware(BodyLimit)
     app.add_middleware(RequestIds)
     return app

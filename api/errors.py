@@ -189,7 +189,12 @@ async def _database_problem(request: Request, error: Exception) -> JSONResponse:
     )
 
 
-async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+def too_large() -> JSONResponse:
+    return problem_response(413, _DETAIL[413], "content_too_large")
+
+
+def unexpected(error: Exception) -> JSONResponse:
+    """The answer to an error of ours; what it was is for the log only."""
     log.error("unexpected error", exc_info=error)
     return problem_response(500, "an unexpected error; its request_id is in the service's log", "internal")
 
@@ -202,4 +207,3 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(sql.OperationalError, _database_problem)
     app.add_exception_handler(sql.InterfaceError, _database_problem)
     app.add_exception_handler(sql.TimeoutError, _database_problem)
-    app.add_exception_handler(Exception, _unexpected)

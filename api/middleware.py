@@ -7,10 +7,12 @@ import time
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.context import request_id
 from api.database import new_id
+from api.errors import too_large, unexpected
 
 log = structlog.stdlib.get_logger("api.access")
 
@@ -34,8 +36,8 @@ class RequestIds:
         given = Headers(scope=scope).get("x-request-id", "")
         current = given if _OWN_ID.fullmatch(given) else str(new_id())
         token = request_id.set(current)
-        started = time.perf_counter()
-        status = 500
+        started_at = time.perf_counter()
+        status: int | None = None
 
         async def send_with_id(message: Message) -> None:
             nonlocal status
@@ -46,12 +48,45 @@ class RequestIds:
 
         try:
             await self.app(scope, receive, send_with_id)
+        except Exception as error:
+            if status is not None:  # too late for another answer: the connection breaks off
+                raise
+            await unexpected(error)(scope, receive, send_with_id)
         finally:
             log.info(
                 "request",
                 method=scope["method"],
                 path=scope["path"][:300],
                 status=status,
-                duration_ms=round(1000 * (time.perf_counter() - started), 1),
+                duration_ms=round(1000 * (time.perf_counter() - started_at), 1),
             )
             request_id.reset(token)
+
+
+class BodyLimit:
+    """Refuses bodies above `MAX_BODY_BYTES`, announced or not.
+
+    Starlette has such a middleware; it answers in plain text, and our errors are problem documents.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        if int(Headers(scope=scope).get("content-length", "0")) > MAX_BODY_BYTES:
+            await too_large()(scope, receive, send)
+            return
+        n_bytes = 0
+
+        async def counted() -> Message:
+            nonlocal n_bytes
+            message = await receive()
+            n_bytes += len(message.get("body", b""))
+            if n_bytes > MAX_BODY_BYTES:
+                raise HTTPException(413)
+            return message
+
+        await self.app(scope, counted, send)

@@ -89,14 +89,11 @@ class Service:
     url: str
     token: str
     app: Any
+    client: Any
 
     def request(self, method: str, path: str, **kwargs: Any) -> Any:
-        import httpx2
-
         headers = {"Authorization": f"Bearer {self.token}", **kwargs.pop("headers", {})}
-        return httpx2.request(
-            method, f"{self.url}/api/v1{path}", headers=headers, timeout=60, trust_env=False, **kwargs
-        )
+        return self.client.request(method, f"{self.url}/api/v1{path}", headers=headers, **kwargs)
 
     def api(self, method: str, path: str, expect: int | None = None, **kwargs: Any) -> Any:
         """The answer's JSON; fails the test unless the status is `expect` (default: any 2xx)."""
@@ -140,6 +137,8 @@ def service_settings() -> dict[str, Any]:
 @pytest.fixture
 def service(database_url: str, tmp_path: Path, service_settings: dict[str, Any]) -> Iterator[Service]:
     """The API, without the dashboard, on a fresh database and a free port; no broker unless set."""
+    import httpx2
+
     from api.app import create_app
     from api.settings import Settings
 
@@ -148,5 +147,6 @@ def service(database_url: str, tmp_path: Path, service_settings: dict[str, Any])
     )
     server = ThreadedServer(app)
     url = server.start()
-    yield Service(url, app.state.token, app)
+    with httpx2.Client(timeout=60, trust_env=False, verify=False) as client:
+        yield Service(url, app.state.token, app, client)
     server.stop()

@@ -78,8 +78,8 @@ class Forecaster:
 
     async def _in_process(self, make: Callable[[Task], Any], task: Task, retry: bool = True) -> Any:
         pool = self._pool = self._pool or self._new_pool()
-        future = asyncio.get_running_loop().run_in_executor(pool, make, task)
         try:
+            future = asyncio.get_running_loop().run_in_executor(pool, make, task)
             return await asyncio.wait_for(future, self._timeout_s)
         except BrokenProcessPool:  # such as killed for want of memory
             self._drop(pool)

@@ -101,6 +101,7 @@ class Process:
             self.port = probe.getsockname()[1]
         self.environment = environment
         self.url = f"http://127.0.0.1:{self.port}"
+        self.client = httpx2.Client(timeout=20, trust_env=False, verify=False)
         self.start()
 
     def start(self) -> None:
@@ -111,7 +112,7 @@ class Process:
         while time.monotonic() < deadline:
             assert self.process.poll() is None, "the service ended at its start"
             try:
-                if httpx2.get(f"{self.url}/livez", trust_env=False).status_code == 200:
+                if self.client.get(f"{self.url}/livez").status_code == 200:
                     return
             except httpx2.TransportError:
                 time.sleep(0.05)
@@ -126,13 +127,14 @@ class Process:
         self.process.wait()
 
     def terminate(self, timeout_s: float = 10.0) -> int:
+        """Asks it to stop; returns the signal that it says it ended by, which uvicorn passes on."""
         self.process.terminate()
-        return self.process.wait(timeout_s)
+        return -self.process.wait(timeout_s)
 
     def request(self, method: str, path: str, **kwargs: Any) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {self.token}"}
         url = f"{self.url}/api/v1{path}"
-        return httpx2.request(method, url, headers=headers, timeout=20, trust_env=False, **kwargs)
+        return self.client.request(method, url, headers=headers, **kwargs)
 
     def api(self, method: str, path: str, **kwargs: Any) -> Any:
         answer = self.request(method, path, **kwargs)

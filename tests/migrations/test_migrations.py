@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from alembic.script import ScriptDirectory
+
+from api.health.service import SCHEMA_REVISION
+from migrations import configuration
+
+
+def migrate(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "migrations", *arguments],
+        env={**os.environ, "RLCAST_DATABASE_URL": url},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.fixture
+def sql(database_url: str) -> Callable[..., list[Any]]:
+    def run(statement: str) -> list[Any]:
+        with psycopg.connect(database_url.replace("+psycopg", ""), autocommit=True) as connection:
+            cursor = connection.execute(statement)  # type: ignore[call-overload]
+            return cursor.fetchall() if cursor.description else []
+
+    return run
+
+
+def revisions(url: str) -> list[str]:
+    script = ScriptDirectory.from_config(configuration(url))
+    return [revision.revision for revision in script.walk_revisions()]
+
+
+def test_there_is_one_head_and_the_code_names_it(database_url: str) -> None:
+    heads = ScriptDirectory.from_config(configuration(database_url)).get_heads()
+    assert heads == [SCHEMA_REVISION]
+
+
+def test_models_and_schema_agree(database_url: str) -> None:
+    checked = migrate(database_url, "check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_schema_goes_down_and_up_again(database_url: str, sql: Callable[..., Any]) -> None:
+    tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1"
+    before = sql(tables)
+    for _ in revisions(database_url):
+        down = migrate(database_url, "downgrade")
+        assert down.returncode == 0, down.stderr
+    assert sql(tables) == [("alembic_version",)]
+    up = migrate(database_url, "upgrade")
+    assert up.returncode == 0, up.stderr
+    assert sql(tables) == before
+    assert migrate(database_url, "check").returncode == 0
+    assert SCHEMA_REVISION in migrate(database_url, "current").stdout
+
+
+def test_an_upgrade_of_a_current_database_changes_nothing(database_url: str) -> None:
+    assert migrate(database_url, "upgrade").returncode == 0
+
+
+def test_starts_at_once_take_turns(database_url: str, sql: Callable[..., Any]) -> None:
+    migrate(database_url, "downgrade", "base")
+    environment = {**os.environ, "RLCAST_DATABASE_URL": database_url}
+    command = [sys.executable, "-m", "migrations", "upgrade"]
+    both = [subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) for _ in range(2)]
+    assert [process.wait() for process in both] == [0, 0]
+    assert sql("SELECT version_num FROM alembic_version") == [(SCHEMA_REVISION,)]
+
+
+def test_without_a_database_it_says_so() -> None:
+    environment = {k: v for k, v in os.environ.items() if k != "RLCAST_DATABASE_URL"}
+    done = subprocess.run(
+        [sys.executable, "-m", "migrations", "upgrade"], env=environment, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr.strip()) == (
+        2,
+        "RLCAST_DATABASE_URL is not set; give the database's address",
+    )
