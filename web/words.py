@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rlcast.figure_style import number_text, unit_label
 
 ForecastDict = Mapping[str, Any]
@@ -82,27 +84,58 @@ def _sentence(text: str, forecast: ForecastDict) -> str:
 
 
 def headline(forecasts: Sequence[ForecastDict]) -> str | None:
-    """Which curve leads at the budget, and whether the intervals let one say so.
+    """Which curve leads at the budget, whether the intervals let one say so, and where the lead changes.
 
     None when fewer than two curves have a value there. Intervals that overlap do not prove equality, so
     the sentence says "cannot be told apart", not "are equal".
     """
-    ranked = sorted(
-        ((f["at"][0], str(f["run"])) for f in forecasts if f.get("at")),
-        key=lambda pair: -float(pair[0]["value"]),
-    )
+    ranked = sorted((f for f in forecasts if f.get("at")), key=lambda f: -float(f["at"][0]["value"]))
     if len(ranked) < 2:
         return None
-    (first, first_name), (second, second_name) = ranked[:2]
-    unit = unit_label(str(forecasts[0]["unit"]))
-    place = f"At {number_text(first['compute'])} {unit}"
-    lead = f"{first_name} is forecast at {first['value']:.3f}, {second_name} at {second['value']:.3f}"
-    lows = (first.get("low"), second.get("high"))
-    if None in lows:
-        return f"{place}, {lead}; without intervals for both, the lead is not shown to be real."
-    if float(first["low"]) > float(second["high"]):
-        return f"{place}, {first_name} leads: {lead}, and their intervals do not overlap."
-    return f"{place}, the leaders cannot be told apart: {lead}, and their intervals overlap."
+    first, second = ranked[:2]
+    return f"{_lead(first, second)}{_crossing_sentence(first, second)}"
+
+
+def _lead(first: ForecastDict, second: ForecastDict) -> str:
+    best, next_best = first["at"][0], second["at"][0]
+    place = f"At {number_text(best['compute'])} {unit_label(str(first['unit']))}"
+    values = f"{first['run']} is forecast at {best['value']:.3f}, {second['run']} at {next_best['value']:.3f}"
+    if best.get("low") is None or next_best.get("high") is None:
+        return f"{place}, {values}; without intervals for both, the lead is not shown to be real."
+    if float(best["low"]) > float(next_best["high"]):
+        return f"{place}, {first['run']} leads: {values}, and their intervals do not overlap."
+    return f"{place}, the leaders cannot be told apart: {values}, and their intervals overlap."
+
+
+def _crossing_sentence(first: ForecastDict, second: ForecastDict) -> str:
+    crossing = last_crossing(first, second)
+    if crossing is None:
+        return ""
+    compute = f"{number_text(float(f'{crossing:.2g}'))} {unit_label(str(first['unit']))}"
+    budget = float(first["at"][0]["compute"])
+    if crossing > budget:
+        return f" Beyond about {compute}, {second['run']} would be ahead."
+    return f" Below about {compute}, {second['run']} is ahead."
+
+
+def last_crossing(a: ForecastDict, b: ForecastDict) -> float | None:
+    """The largest compute at which the two laws have the same value, within both grids; None if nowhere.
+
+    Laws are linear in log compute between nodes of their grids.
+    """
+    grids = [(np.log(f["grid"]["compute"]), np.array(f["grid"]["value"], dtype=float)) for f in (a, b)]
+    low, high = max(x[0] for x, _ in grids), min(x[-1] for x, _ in grids)
+    place = np.unique(np.concatenate([x for x, _ in grids]))
+    place = place[(place >= low) & (place <= high)]
+    if len(place) < 2:
+        return None
+    gap = np.interp(place, *grids[0]) - np.interp(place, *grids[1])
+    place, gap = place[gap != 0], gap[gap != 0]  # a touch without a change of sign is no crossing
+    changes = np.flatnonzero(np.sign(gap[:-1]) != np.sign(gap[1:]))
+    if len(changes) == 0:
+        return None
+    i = changes[-1]
+    return float(np.exp(place[i] + (place[i + 1] - place[i]) * gap[i] / (gap[i] - gap[i + 1])))
 
 
 def figure_summary(forecasts: Sequence[ForecastDict]) -> str:

@@ -116,6 +116,17 @@ def test_an_evil_name_stays_text_everywhere(dashboard: Any, open_page: Callable[
     assert page.evaluate("globalThis.wasPwned") is None
 
 
+def test_the_page_works_without_its_stream(dashboard: Any, open_page: Callable[..., Any]) -> None:
+    dashboard.add_run("a", curve(0.7))
+    visit = open_page()
+    visit.page.route("**/live", lambda route: route.abort())
+    visit.login("/?run=a")
+    visit.wait_for_chart()
+    assert measured(visit.page) == 14
+    assert "may be old" in visit.page.locator("#live").inner_text()
+    visit.problems.clear()  # the stream that was refused, which Chromium logs
+
+
 def test_curves_in_flops_are_drawn_within_the_policy(dashboard: Any, open_page: Callable[..., Any]) -> None:
     points = [(c * 1e17, r) for c, r in curve(0.7)]
     dashboard.add_run("a", points, compute_unit="flops")

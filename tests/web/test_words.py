@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from web.words import headline, verdict_of
+import pytest
+
+from web.words import headline, last_crossing, verdict_of
 
 
 def a_forecast(
@@ -17,6 +20,7 @@ def a_forecast(
         "parameters": {"A": {"value": 0.645, "low": 0.63, "high": 0.66}},
         "at": [{"compute": 1e5, "value": value, "low": low, "high": high}],
         "verdict": {"state": "identified", "reasons": [], "remedy": None},
+        "grid": {"compute": [1e3, 1e5], "value": [value, value]},
         **extra,
     }
 
@@ -65,3 +69,29 @@ def test_no_forecast_says_what_is_missing() -> None:
     verdict = verdict_of({"run": "a", "unit": "steps", "error": "points: 2 usable points, 4 are needed"})
     assert verdict.label == "no forecast yet"
     assert "4 are needed" in verdict.sentence
+
+
+def line(slope: float, middle: float, n: int, to: float = 1e6) -> dict[str, Any]:
+    """A law that rises by `slope` a decade and is 0.5 at `middle`."""
+    compute = [10 ** (2 + (math.log10(to) - 2) * i / (n - 1)) for i in range(n)]
+    value = [0.5 + slope * (math.log10(c) - math.log10(middle)) for c in compute]
+    return {"grid": {"compute": compute, "value": value}}
+
+
+def test_laws_cross_where_they_have_the_same_value() -> None:
+    # 0.10 (x - 4) = 0.02 (x - 3) has its solution at x = 4.25.
+    assert last_crossing(line(0.10, 1e4, 40), line(0.02, 1e3, 33)) == pytest.approx(10**4.25, rel=1e-3)
+
+
+def test_no_crossing_is_claimed_where_one_law_was_not_computed() -> None:
+    assert last_crossing(line(0.10, 1e4, 40), line(0.02, 1e3, 33, to=1e4)) is None
+    assert last_crossing(line(0.1, 1e4, 40), line(0.1, 1e3, 40)) is None
+
+
+def test_the_lead_says_where_it_changes() -> None:
+    steep, flat = a_forecast("steep", 0.60, 0.59, 0.61), a_forecast("flat", 0.50, 0.49, 0.51)
+    steep["grid"], flat["grid"] = line(0.10, 1e4, 40)["grid"], line(0.02, 1e3, 33)["grid"]
+    text = headline([flat, steep])
+    assert text is not None
+    assert "steep leads" in text
+    assert text.endswith("Below about 18,000 GPU-hours, flat is ahead.")

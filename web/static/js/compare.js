@@ -8,7 +8,15 @@ const form = document.getElementById("state");
 const chart = document.getElementById("chart");
 const place = (id) => document.getElementById(id);
 let shown = null; // the last answer
-let request = null;
+let request = null; // the one on its way
+let isStale = false; // something happened since it was sent
+
+// What the reader changed replaces the request on its way. News wait for it: forecasts may take longer
+// than the next news, and would never be shown.
+function refreshForNews() {
+  if (request) isStale = true;
+  else refresh();
+}
 
 async function refresh({ remember = "replace" } = {}) {
   const query = queryOf(form);
@@ -30,7 +38,12 @@ async function refresh({ remember = "replace" } = {}) {
     if (error.name === "AbortError") return;
     problem(error instanceof TypeError ? "The service does not answer; what you see may be old." : error.message);
   } finally {
-    if (request === mine) place("verdicts").setAttribute("aria-busy", "false");
+    if (request === mine) {
+      request = null;
+      place("verdicts").setAttribute("aria-busy", "false");
+      if (isStale) refreshSoon();
+      isStale = false;
+    }
   }
 }
 
@@ -89,7 +102,7 @@ const handles = watchHandles(chart, (end, compute) => {
   refresh({ remember: "push" });
 });
 
-const refreshSoon = atMostEvery(1000, refresh);
+const refreshSoon = atMostEvery(1000, refreshForNews);
 const sideSoon = atMostEvery(1000, () => refreshPart("side", "/compare/side"));
 const catalogueSoon = atMostEvery(2000, refreshCatalogue);
 
@@ -115,7 +128,7 @@ place("exports").addEventListener("click", (event) => {
 
 listen("/live", {
   onState: (state) => showState(place("live"), state),
-  onResume: () => {
+  onFresh: () => {
     refreshSoon();
     sideSoon();
   },
@@ -132,4 +145,4 @@ if (matchMedia("(max-width: 860px)").matches) {
   place("chooser").open = false;
   place("options").open = false;
 }
-refresh();
+setTimeout(() => shown ?? refreshSoon(), 700); // also without a stream

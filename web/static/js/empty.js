@@ -4,6 +4,9 @@ import { listen } from "./live.js";
 
 listen("/live", {
   onState: () => {},
-  onResume: () => location.reload(),
+  onFresh: async () => {
+    const catalogue = await (await fetch("/compare/catalogue")).text();
+    if (catalogue.includes("<fieldset")) location.reload();
+  },
   onEvent: (kind) => kind === "run.created" && location.reload(),
 });

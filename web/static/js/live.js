@@ -3,21 +3,27 @@
 
 const KINDS = ["evaluation.created", "job.changed", "gate.decided", "run.created"];
 
-export function listen(url, { onEvent, onState, onResume }) {
+// `onFresh` is called when a new stream is open: what is fetched from then on misses no event, while what
+// was fetched before may. A stream that only reconnects goes on where it broke off.
+export function listen(url, { onEvent, onState, onFresh }) {
   let source = null;
   let retry = null;
 
   function open() {
     onState("connecting");
+    let isFresh = true;
     source = new EventSource(url);
-    source.onopen = () => onState("live");
+    source.onopen = () => {
+      onState("live");
+      if (isFresh) onFresh();
+      isFresh = false;
+    };
     source.onerror = () => {
       onState("reconnecting");
       // A refused answer (the session ended, the service restarts) closes the stream for good.
       if (source.readyState === EventSource.CLOSED) {
         retry = setTimeout(() => {
           close();
-          onResume();
           open();
         }, 3000);
       }
@@ -37,12 +43,10 @@ export function listen(url, { onEvent, onState, onResume }) {
     if (document.hidden) {
       close();
       onState("paused");
-    } else if (!source) {
-      onResume();
-      open();
-    }
+    } else if (!source) open();
   });
   addEventListener("pagehide", close);
+  addEventListener("pageshow", (event) => event.persisted && !source && open());
   open();
 }
 

@@ -2,7 +2,7 @@
 import { listen, showState } from "./live.js";
 import { atMostEvery } from "./state.js";
 
-export function keepFresh({ kinds, onFresh = () => {} }) {
+export function keepFresh({ kinds }) {
   const part = document.getElementById("part");
   const problem = document.getElementById("problem");
   const updated = document.getElementById("updated");
@@ -15,7 +15,6 @@ export function keepFresh({ kinds, onFresh = () => {} }) {
       replace(await answer.text());
       problem.hidden = true;
       updated.textContent = `last update ${new Date().toLocaleTimeString()}`;
-      onFresh();
     } catch (error) {
       problem.textContent =
         error instanceof TypeError ? "The service does not answer; what you see may be old." : error.message;
@@ -35,8 +34,7 @@ export function keepFresh({ kinds, onFresh = () => {} }) {
   const soon = atMostEvery(1000, refresh);
   listen("/live", {
     onState: (state) => showState(document.getElementById("live"), state),
-    onResume: soon,
-    onEvent: (kind, data) => kinds.includes(kind) && soon(data),
+    onFresh: soon,
+    onEvent: (kind, data) => kinds.includes(kind) && soon(),
   });
-  return refresh;
 }

@@ -31,10 +31,10 @@ const soon = atMostEvery(1000, refresh);
 addEventListener("themechange", soon);
 listen("/live", {
   onState: (state) => showState(place("live"), state),
-  onResume: soon,
+  onFresh: soon,
   onEvent: (kind, data) => {
     if (kind === "evaluation.created" && data.run_id === page.dataset.run) soon();
     if (kind === "job.changed" && data.run_id === page.dataset.run) soon();
   },
 });
-soon();
+setTimeout(() => place("updated").textContent || soon(), 700); // also without a stream
