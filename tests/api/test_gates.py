@@ -50,26 +50,24 @@ def test_a_short_curve_is_inconclusive(service: Any, add_run: Callable[..., Any]
     assert decide(service, candidate="run-1", baseline=0.64)["verdict"] == "inconclusive"
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "field"),
-    [
-        ({"candidate": "run-1"}, 422, "baseline"),
-        ({"candidate": "run-1", "baseline": 64}, 422, "baseline"),
-        ({"candidate": "run-1", "baseline": 0.6, "margin": -1}, 422, "margin"),
-        ({"candidate": "run-1", "baseline": 0.6, "confidence": 0.3}, 422, "confidence"),
-        ({"candidate": "nothing", "baseline": 0.6}, 404, None),
-        ({"candidate": "run-1", "baseline": "nothing"}, 404, None),
-        ({"candidate": "run-1", "baseline": "flops"}, 422, "unit"),
-        ({"candidate": "empty", "baseline": 0.6}, 422, "points"),
-    ],
-)
-def test_bad_gates(
-    service: Any, add_run: Callable[..., Any], body: dict[str, Any], status: int, field: str | None
-) -> None:
+BAD: list[tuple[dict[str, Any], int, str | None]] = [
+    ({"candidate": "run-1"}, 422, "baseline"),
+    ({"candidate": "run-1", "baseline": 64}, 422, "baseline"),
+    ({"candidate": "run-1", "baseline": 0.6, "margin": -1}, 422, "margin"),
+    ({"candidate": "run-1", "baseline": 0.6, "confidence": 0.3}, 422, "confidence"),
+    ({"candidate": "nothing", "baseline": 0.6}, 404, None),
+    ({"candidate": "run-1", "baseline": "nothing"}, 404, None),
+    ({"candidate": "run-1", "baseline": "flops"}, 422, "unit"),
+    ({"candidate": "empty", "baseline": 0.6}, 422, "points"),
+]
+
+
+def test_bad_gates(service: Any, add_run: Callable[..., Any], subtests: pytest.Subtests) -> None:
     add_run(service, "run-1", n=8)
     add_run(service, "empty")
     add_run(service, "flops", n=8, compute_unit="flops")
-    problem = decide(service, expect=status, **body)
-    if field:
-        assert problem["errors"][0]["field"].startswith(field)
+    for body, status, field in BAD:
+        with subtests.test(**body):
+            problem = decide(service, expect=status, **body)
+            assert field is None or problem["errors"][0]["field"].startswith(field)
     assert service.api("GET", "/gates")["items"] == []
