@@ -10,7 +10,7 @@ from fastapi import FastAPI, Request, Response
 
 from api.app import create_app as create_api
 from api.settings import Settings
-from web import assets, compare, gates, jobs, live, login, runs
+from web import assets, compare, gates, jobs, live, login, recipes, runs
 from web.gateway import Problem
 from web.pages import page
 from web.security import SecurityHeaders
@@ -23,7 +23,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(SecurityHeaders)
     app.add_exception_handler(NotLoggedIn, answer_not_logged_in)
     app.add_exception_handler(Problem, _answer_problem)
-    for router in (login.router, compare.router, runs.router, jobs.router, gates.router):
+    for router in (login.router, compare.router, runs.router, recipes.router, jobs.router, gates.router):
         app.include_router(router)
     app.router.routes.append(live.route)
     assets.mount(app)

@@ -76,6 +76,7 @@ def _panel(result: Comparison, state: CompareState, theme: Any) -> dict[str, Any
         headline=headline(forecasts),
         at=result.at,
         level=state.level,
+        different=result.different,
     )
     return {
         "query": state.query(),

@@ -12,6 +12,7 @@ from typing import Any
 from web.compare_state import CompareState
 from web.compare_view import RunItem, newest_version, points_only, run_item
 from web.gateway import MAX_LISTED, Gateway, Problem
+from web.recipe_view import Differences, differences
 
 #: Evaluations of one run that the page reads; a run has a few hundred at most.
 MAX_EVALUATIONS = 5000
@@ -47,6 +48,7 @@ class Comparison:
     baseline: float | dict[str, Any] | None
     run_ids: list[str]
     errors: dict[str, str]
+    different: Differences
 
 
 async def list_runs(gateway: Gateway) -> list[RunItem]:
@@ -65,12 +67,13 @@ async def compare(gateway: Gateway, runs: Sequence[RunItem], state: CompareState
     await asyncio.gather(*(load_evaluations(gateway, curve, state.benchmark) for curve in chosen))
     unit = state.unit or next((run.unit for curve in chosen for run in curve.runs), "gpu_hours")
     at = state.at or _default_budget(chosen, unit)
-    forecasts, baseline = await asyncio.gather(
+    forecasts, baseline, different = await asyncio.gather(
         asyncio.gather(*(forecast_curve(gateway, curve, state, unit, at) for curve in chosen)),
         _baseline(gateway, state, unit, errors),
+        _differences(gateway, chosen),
     )
     run_ids = [run.id for curve in chosen for run in curve.runs]
-    return Comparison(unit, at, list(forecasts), baseline, run_ids, errors)
+    return Comparison(unit, at, list(forecasts), baseline, run_ids, errors, different)
 
 
 def _choose(runs: Sequence[RunItem], state: CompareState, errors: dict[str, str]) -> list[Chosen]:
@@ -167,6 +170,18 @@ def with_samples(
         "n_prompts": [prompts for prompts, _ in found],
         "n_samples": [samples for _, samples in found],
     }
+
+
+async def _differences(gateway: Gateway, chosen: Sequence[Chosen]) -> Differences:
+    """In what the chosen curves' recipes differ. A stored version never changes, so it is asked for once."""
+    ids = dict.fromkeys(run.recipe_id for curve in chosen for run in curve.runs)
+
+    async def one(recipe_id: str) -> dict[str, Any]:
+        path = f"/recipes/{recipe_id}"
+        found: dict[str, Any] = await gateway.remembered.get(("recipe", recipe_id), lambda: gateway.get(path))
+        return found
+
+    return differences(await asyncio.gather(*map(one, ids)))
 
 
 async def _baseline(

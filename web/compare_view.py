@@ -29,6 +29,7 @@ class RunItem:
     n_evaluations: int
     live: bool
     version: int = 1
+    recipe_id: str = ""
     stamp: str = ""
     chosen: bool = False
 
@@ -179,5 +180,6 @@ def run_item(run: Mapping[str, Any], live: bool = False) -> RunItem:
         n_evaluations=run["n_evaluations"],
         live=live,
         version=run["recipe"]["version"],
+        recipe_id=run["recipe"]["id"],
         stamp=f"{run['n_evaluations']} {run['last_evaluation_at']}",
     )

@@ -62,6 +62,7 @@ async def data(request: Request, run: str, gateway: GatewayDep) -> Response:
     last = max(curve.evaluations, key=lambda e: e["step"], default=None)
     part = fragment(
         "_run.html",
+        run=found,
         verdict=verdict_of(forecast),
         facts=_facts(found),
         job=job,
@@ -127,9 +128,7 @@ async def _job(gateway: Gateway, run: Mapping[str, Any]) -> dict[str, Any] | Non
 
 def _facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What is known about the run, in words; what is not given is left out."""
-    recipe = run["recipe"]
     facts = [
-        ("Recipe", f"{recipe['name']} (version {recipe['version']})"),
         ("Benchmark", run["benchmark"]),
         ("Compute in", unit_label(run["compute_unit"])),
         ("Model", run.get("model")),

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from rlcast.recipe import Recipe
+
 pytestmark = pytest.mark.browser
 
 
@@ -28,6 +30,7 @@ def test_pages_have_no_violations(dashboard: Any, open_page: Callable[..., Any],
     dashboard.add_run("b", curve(0.6), recipe="recipe-b")
     dashboard.add_run("young", curve(0.6)[:2], recipe="recipe-b")
     dashboard.api("POST", "/gates", json={"candidate": "b", "baseline": "a"})
+    dashboard.api("POST", "/jobs", json={"recipe": Recipe(name="tiny").model_dump(mode="json")})
     options: dict[str, Any] = {"viewport": {"width": 390, "height": 844}} if look == "phone" else {}
     visit = open_page(color_scheme="dark" if look == "dark" else "light", **options)
     visit.page.goto(f"{dashboard.url}/login")
@@ -36,9 +39,9 @@ def test_pages_have_no_violations(dashboard: Any, open_page: Callable[..., Any],
     visit.wait_for_chart()
     visit.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert violations(visit.page) == []
-    for path in ("/jobs", "/gates", "/runs/a"):
+    for path in ("/jobs", "/gates", "/recipes/tiny", "/runs/a"):
         visit.page.goto(dashboard.url + path)
-        visit.page.wait_for_selector("#live[data-state=live]")
+        visit.page.wait_for_selector("main h1")
         if path == "/runs/a":
             visit.page.wait_for_selector("#residuals .main-svg")
         assert violations(visit.page) == [], path

@@ -127,3 +127,27 @@ def test_a_gate_s_decision_appears_with_its_evidence(dashboard: Any, open_page: 
     visit.wait_for_chart()
     names = visit.page.locator(".legendtext").all_text_contents()
     assert {"good", "bad"} <= set(names)
+
+
+def test_recipes_that_differ_in_one_option_say_in_which(
+    dashboard: Any, open_page: Callable[..., Any]
+) -> None:
+    first, second = a_recipe(), a_recipe()
+    second["optimizer"] = {**second["optimizer"], "learning_rate": 1e-9}
+    for name, config, top in (("plain", first, 0.7), ("slow", second, 0.5)):
+        dashboard.api("POST", "/recipes", json={"name": name, "config": {**config, "name": name}})
+        dashboard.add_run(f"{name}-1", curve(top), recipe=name)
+    visit = open_page()
+    visit.login("/?run=plain-1&run=slow-1")
+    visit.wait_for_chart()
+    rows = visit.page.locator(".differences tbody tr").all_inner_texts()
+    assert len(rows) == 1
+    assert rows[0].startswith("optimizer.learning_rate")
+    assert "1e-09" in rows[0]
+    visit.page.goto(f"{dashboard.url}/runs/plain-1")
+    visit.page.get_by_role("link", name="plain", exact=True).click()
+    visit.page.get_by_label("Other recipe", exact=True).select_option("slow")
+    visit.page.get_by_role("button", name="Show differences").click()
+    visit.page.wait_for_url("**against=*")
+    assert "optimizer.learning_rate" in visit.page.get_by_role("region", name="Differences").inner_text()
+    assert visit.page.get_by_role("link", name="plain-1").is_visible()

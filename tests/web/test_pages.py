@@ -48,10 +48,10 @@ def test_data_is_not_given_without_the_cookie_even_with_the_token(dashboard: Any
 def test_every_route_of_the_dashboard_refuses_strangers() -> None:
     from fastapi.routing import APIRoute
 
-    from web import compare, gates, jobs, runs
+    from web import compare, gates, jobs, recipes, runs
     from web.session import require_session
 
-    routes = [r for module in (compare, gates, jobs, runs) for r in module.router.routes]
+    routes = [r for module in (compare, gates, jobs, recipes, runs) for r in module.router.routes]
     assert len(routes) > 10
     for route in routes:
         assert isinstance(route, APIRoute)
