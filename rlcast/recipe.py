@@ -72,6 +72,7 @@ class Arithmetic(Part):
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     train_prompts: PositiveInt = 20_000
     heldout_prompts: PositiveInt = 200
+    grader_timeout_s: PositiveFloat = 10.0
 
     @model_validator(mode="after")
     def _enough_prompts(self) -> Arithmetic:
@@ -97,15 +98,28 @@ class Sampling(Part):
     max_new_tokens: PositiveInt = 8
 
 
-class Pipeline(Part):
-    """How generation and training alternate.
-
-    `ppo-off-policy`: k batches of prompts are sampled by one policy, then k updates use one batch each, so
-    that the last update is k - 1 steps off-policy. k = 1 is on-policy.
+class PpoOffPolicy(Part):
+    """Generation and training take turns: k batches of prompts are sampled by one policy, then k updates use
+    one batch each, so that the last update is k - 1 steps off-policy. k = 1 is on-policy.
     """
 
     mode: Literal["ppo-off-policy"] = "ppo-off-policy"
     k: Annotated[int, Field(ge=1, le=8)] = 1
+
+
+class PipelineRl(Part):
+    """A generator process of its own samples all the time and takes new weights in the middle of completions.
+
+    No token that is trained on is more than k optimiser steps old. The generator holds `generator_threads`
+    cores besides those of `devices`; they count as compute.
+    """
+
+    mode: Literal["pipeline-rl"]
+    k: Annotated[int, Field(ge=1, le=8)] = 8
+    generator_threads: PositiveInt = 1
+
+
+Pipeline = Annotated[PpoOffPolicy | PipelineRl, Field(discriminator="mode")]
 
 
 class Cispo(Part):
@@ -156,10 +170,22 @@ class Advantage(Part):
     scale: AdvantageScale = "batch"
 
 
+class NoPositiveResampling(Part):
+    """Prompts that are solved nearly always are not asked again.
+
+    The pass rate is the mean over all visits, and there must be `min_visits` of them: one visit of 16 samples
+    would wrongly drop a prompt that is solved 80% of the time with probability 0.14.
+    """
+
+    pass_rate: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
+    min_visits: PositiveInt = 4
+
+
 class Filters(Part):
     """`zero_variance` drops prompts whose samples all got the same reward: they carry no signal."""
 
     zero_variance: bool = True
+    no_positive_resampling: NoPositiveResampling | None = None
 
 
 class Optimizer(Part):
@@ -216,7 +242,7 @@ class Recipe(Part):
     model: TinyQwen3 = TinyQwen3()
     task: Arithmetic = Arithmetic()
     sampling: Sampling = Sampling()
-    pipeline: Pipeline = Pipeline()
+    pipeline: Pipeline = PpoOffPolicy()
     loss: Loss = Cispo()
     aggregation: Aggregation = "prompt"
     advantage: Advantage = Advantage()
@@ -224,6 +250,26 @@ class Recipe(Part):
     optimizer: Optimizer = Optimizer()
     evaluation: EvaluationPlan = EvaluationPlan()
     checkpoint: CheckpointPlan = CheckpointPlan()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_the_default_kinds(cls, data: Any) -> Any:
+        """`loss: {cispo_cap: 4}` means cispo and `pipeline: {k: 4}` means ppo-off-policy, the defaults."""
+        if not isinstance(data, dict):
+            return data
+        defaults = {"loss": ("kind", "cispo"), "pipeline": ("mode", "ppo-off-policy")}
+        filled = {
+            part: {tag: value, **data[part]}
+            for part, (tag, value) in defaults.items()
+            if isinstance(data.get(part), dict)
+        }
+        return {**data, **filled}
+
+    @property
+    def devices_held(self) -> int:
+        """Cores (or GPUs) that the run holds, generators and trainers together."""
+        generator = self.pipeline.generator_threads if isinstance(self.pipeline, PipelineRl) else 0
+        return self.devices.threads + generator
 
     @property
     def compute_unit(self) -> str:
@@ -271,15 +317,17 @@ def recipe_errors(exc: ValidationError) -> list[dict[str, str]]:
     return [{"field": _field(error["loc"]), "message": _message(error)} for error in exc.errors()]
 
 
-_LOSS_TAGS = ("cispo", "dapo", "grpo", "gspo", "reinforce")
+_TAGS = {
+    "loss": ("cispo", "dapo", "grpo", "gspo", "reinforce"),
+    "pipeline": ("ppo-off-policy", "pipeline-rl"),
+}
 _AMBIGUOUS = {"epsilon", "epsilon_high", "epsilon_low", "eps_max", "eps_clip", "clip_ratio", "ratio_clip_max"}
 
 
 def _field(loc: tuple[int | str, ...]) -> str:
     """A dotted path as the user wrote it: pydantic also names the branch of a union, which is dropped."""
-    parts = [
-        str(part) for i, part in enumerate(loc) if not (i == 1 and loc[0] == "loss" and part in _LOSS_TAGS)
-    ]
+    tags = _TAGS.get(str(loc[0]), ()) if loc else ()
+    parts = [str(part) for i, part in enumerate(loc) if not (i == 1 and part in tags)]
     return ".".join(parts) or "recipe"
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
 
 from runners.trainer.generator import Generator
-from runners.trainer.grading import grade
+from runners.trainer.grading import Grader
 from runners.trainer.seeding import derived_seed
 from runners.trainer.tasks import Task
 
@@ -20,13 +22,21 @@ class Score:
     solved: list[int]
     truncated: float
 
+    def as_event(self, benchmark: str, step: int, compute: dict[str, float]) -> dict[str, Any]:
+        """The evaluation as the service takes it."""
+        measured_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        about = {"benchmark": benchmark, "step": step, "compute": compute, "measured_at": measured_at}
+        return {**about, **asdict(self)}
 
-def evaluate(generator: Generator, task: Task, samples_per_prompt: int, step: int, seed: int) -> Score:
+
+def evaluate(
+    generator: Generator, grader: Grader, task: Task, samples_per_prompt: int, step: int, seed: int
+) -> Score:
     """Samples every held-out prompt `samples_per_prompt` times. A completion that cannot be graded counts as
     unsolved here: leaving it out would raise the score."""
     prompts = task.heldout_prompts()
-    groups = generator.generate(prompts, samples_per_prompt, step, derived_seed("evaluation", seed, step))
-    grade(groups, task)
+    groups = generator.generate(prompts, samples_per_prompt, derived_seed("evaluation", seed, step))
+    grader.grade(groups)
     solved = [sum(sample.reward == 1.0 for sample in group.samples) for group in groups]
     total = len(prompts) * samples_per_prompt
     cut = sum(not sample.finished for group in groups for sample in group.samples)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import torch
@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
-from runners.trainer.seeding import torch_generator
+from runners.trainer.seeding import derived_seed
 from runners.trainer.tokenizer import CharTokenizer
 from runners.trainer.types import Group, Prompt, Sample
 
@@ -18,13 +18,8 @@ from runners.trainer.types import Group, Prompt, Sample
 class Generator(Protocol):
     """Samples at temperature 1 from the whole distribution, so that log-probabilities need no correction."""
 
-    def generate(
-        self, prompts: Sequence[Prompt], samples_per_prompt: int, version: int, seed: int
-    ) -> list[Group]:
-        """One group a prompt, in order. `version` is the optimiser step of the weights in use.
-
-        The same prompts, weights and seed give the same samples.
-        """
+    def generate(self, prompts: Sequence[Prompt], samples_per_prompt: int, seed: int) -> list[Group]:
+        """One group a prompt, in order. The same prompts, weights and seed give the same samples."""
         ...
 
 
@@ -33,6 +28,9 @@ class TorchGenerator:
 
     The prompt is run once and its cache repeated for its samples. Prompts of one length share a batch, which
     needs no padding and no attention mask; `max_batch` bounds the sequences that are sampled together.
+
+    `newest_version` is called before every forward pass. It may load newer weights into the model, and says
+    which optimiser step they come from; each token is stamped with it.
     """
 
     def __init__(
@@ -40,24 +38,24 @@ class TorchGenerator:
         model: PreTrainedModel,
         tokenizer: CharTokenizer,
         max_new_tokens: int,
+        newest_version: Callable[[], int],
         max_batch: int = 1024,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
         self._max_new_tokens = max_new_tokens
+        self._newest_version = newest_version
         self._max_batch = max_batch
 
-    def generate(
-        self, prompts: Sequence[Prompt], samples_per_prompt: int, version: int, seed: int
-    ) -> list[Group]:
+    def generate(self, prompts: Sequence[Prompt], samples_per_prompt: int, seed: int) -> list[Group]:
         groups = [Group(prompt, self._tokenizer.encode_prompt(prompt.text)) for prompt in prompts]
-        random = torch_generator("generate", seed)
+        random = torch.Generator().manual_seed(derived_seed("generate", seed))
         for batch in self._batches(groups, max(1, self._max_batch // samples_per_prompt)):
             prompt_ids = torch.tensor([group.prompt_ids for group in batch])
-            tokens, logprobs = self._sample(prompt_ids, samples_per_prompt, random)
+            tokens, logprobs, versions = self._sample(prompt_ids, samples_per_prompt, random)
             rows = zip(tokens.tolist(), logprobs.tolist(), strict=True)
             for i, (row, row_logprobs) in enumerate(rows):
-                sample = self._to_sample(row, row_logprobs, version)
+                sample = self._to_sample(row, row_logprobs, versions)
                 batch[i // samples_per_prompt].samples.append(sample)
         return groups
 
@@ -73,7 +71,8 @@ class TorchGenerator:
     @torch.inference_mode()
     def _sample(
         self, prompt_ids: Int[Tensor, "prompt prompt_token"], n: int, random: torch.Generator
-    ) -> tuple[Int[Tensor, "sample token"], Float[Tensor, "sample token"]]:
+    ) -> tuple[Int[Tensor, "sample token"], Float[Tensor, "sample token"], list[int]]:
+        versions = [self._newest_version()]
         cache = DynamicCache(config=self._model.config)
         logits = self._model(prompt_ids, cache=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
         logits = logits.repeat_interleave(n, dim=0)
@@ -89,17 +88,18 @@ class TorchGenerator:
             done |= token == self._tokenizer.eos_id
             if done.all() or step == self._max_new_tokens - 1:
                 break
+            versions.append(self._newest_version())
             logits = self._model(token[:, None], cache=cache, use_cache=True).logits[:, -1]
-        return torch.stack(tokens, dim=1), torch.stack(logprobs, dim=1)
+        return torch.stack(tokens, dim=1), torch.stack(logprobs, dim=1), versions
 
-    def _to_sample(self, row: list[int], logprobs: list[float], version: int) -> Sample:
+    def _to_sample(self, row: list[int], logprobs: list[float], versions: list[int]) -> Sample:
         finished = self._tokenizer.eos_id in row
         length = row.index(self._tokenizer.eos_id) + 1 if finished else len(row)
         token_ids = row[:length]
         return Sample(
             token_ids=token_ids,
             logprobs=logprobs[:length],
-            versions=[version] * length,
+            versions=versions[:length],
             text=self._tokenizer.decode(token_ids),
             finished=finished,
         )

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from runners.trainer.flops import FlopCounter
+from runners.trainer.types import Group
+
 
 @dataclass
 class Totals:
@@ -29,8 +32,9 @@ class Meter:
     beginning.
     """
 
-    def __init__(self, devices: int, unit: str) -> None:
+    def __init__(self, devices: int, unit: str, flop_counter: FlopCounter) -> None:
         self.totals = Totals()
+        self._flop_counter = flop_counter
         self._devices = devices
         self._unit = unit
         self._since: float | None = None
@@ -57,6 +61,18 @@ class Meter:
             self.totals.evaluation_seconds += (time.monotonic() - began) * self._devices
             if running:
                 self.start()
+
+    def count_step(self, groups: list[Group], trained_tokens: int) -> None:
+        """One update on `groups`. tokens counts what was generated, FLOPs also the prompts."""
+        samples = [sample for group in groups for sample in group.samples]
+        generated = sum(len(sample.token_ids) for sample in samples)
+        prompted = sum(len(group.prompt_ids) for group in groups)
+        context = (prompted / len(groups) + generated / len(samples)) / 2
+        self.totals.steps += 1
+        self.totals.samples += len(samples)
+        self.totals.tokens += generated
+        self.totals.flops += self._flop_counter.forward(generated + prompted, context)
+        self.totals.flops += self._flop_counter.train(trained_tokens, context)
 
     def compute(self) -> dict[str, float]:
         """Training compute so far, by unit."""

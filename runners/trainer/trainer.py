@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import logging
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from rlcast.recipe import Recipe
+from rlcast.recipe import PipelineRl, Recipe
 from runners.trainer.checkpoint import Checkpoint, CheckpointStore
 from runners.trainer.evaluate import evaluate
 from runners.trainer.events import EventLog
 from runners.trainer.flops import FlopCounter
 from runners.trainer.generator import TorchGenerator
+from runners.trainer.generator_process import GeneratorProcess
+from runners.trainer.grading import GraderProcess
 from runners.trainer.learner import Learner, UpdateStats
 from runners.trainer.meter import Meter
 from runners.trainer.model import build_model, load_parameters, parameters_of
-from runners.trainer.rollouts import OffPolicyBatches
+from runners.trainer.probe import probe, probe_across_push
+from runners.trainer.prompts import PassRateTable, PromptStream
+from runners.trainer.rollouts import OffPolicyBatches, PipelinedBatches, Rollouts
 from runners.trainer.stats import rollout_stats
 from runners.trainer.stopping import StopFlag, Stopped
 from runners.trainer.tasks import ArithmeticTask
@@ -46,69 +49,100 @@ class Trainer:
         self._stop = stop
         self._task = ArithmeticTask(recipe.task)
         self._tokenizer = CharTokenizer(self._task.alphabet)
-        longest = self._longest_prompt() + recipe.sampling.max_new_tokens
-        self.model = build_model(recipe.model, self._tokenizer.vocab_size, longest)
-        self._generator = TorchGenerator(self.model, self._tokenizer, recipe.sampling.max_new_tokens)
-        self._rollouts = OffPolicyBatches(recipe, self._task, self._generator)
+        self._max_length = self._longest_prompt() + recipe.sampling.max_new_tokens
+        self.model = build_model(recipe.model, self._tokenizer.vocab_size, self._max_length)
+        self._generator = TorchGenerator(
+            self.model, self._tokenizer, recipe.sampling.max_new_tokens, newest_version=lambda: self.step
+        )
+        self._grader = GraderProcess(self._task.grade, recipe.task.grader_timeout_s)
+        self._prompts = PromptStream(
+            self._task, recipe.seed, PassRateTable(recipe.filters.no_positive_resampling)
+        )
         self._learner = Learner(self.model, recipe, self._tokenizer.pad_id)
-        self._meter = Meter(recipe.devices.threads, recipe.compute_unit)
+        self._meter = Meter(recipe.devices_held, recipe.compute_unit, self._flop_counter())
         self._checkpoints = CheckpointStore(folder / "checkpoints", recipe.checkpoint.keep)
-        self._flops = self._flop_counter()
+        self._rollouts: Rollouts | None = None
         self._evaluation: dict[str, Any] | None = None  # the newest one, kept until it is published
         self._last_progress_s = 0.0
         self.step = 0
 
     def run(self) -> float:
         """Trains to the end and returns the last pass rate; raises `Stopped` after a checkpoint."""
-        self._restore_or_warm_start()
-        self._meter.start()
-        while self.step < self._recipe.steps:
-            if self._stop.is_set():
-                self._checkpoint()
-                raise Stopped
-            groups = self._rollouts.next_batch(self.step)
-            stats = self._learner.update(groups, self.step)
-            self.step += 1
-            self._count(groups, stats)
-            self._report_progress(groups, stats)
-            if self._recipe.evaluation.is_due(self.step, self._recipe.steps):
-                self._evaluate()
-            elif self.step % self._recipe.checkpoint.every_steps == 0:
-                self._checkpoint()
-        assert self._evaluation is not None
-        return float(self._evaluation["pass_rate"])
+        try:
+            rollouts = self._start()
+            self._meter.start()
+            while self.step < self._recipe.steps:
+                if self._stop.is_set():
+                    self._checkpoint()
+                    raise Stopped
+                self._train_one_step(rollouts)
+                if self._recipe.evaluation.is_due(self.step, self._recipe.steps):
+                    self._evaluate()
+                elif self.step % self._recipe.checkpoint.every_steps == 0:
+                    self._checkpoint()
+            assert self._evaluation is not None
+            return float(self._evaluation["pass_rate"])
+        finally:
+            if self._rollouts is not None:
+                self._rollouts.close()
+            self._grader.close()
 
-    def _restore_or_warm_start(self) -> None:
+    def _train_one_step(self, rollouts: Rollouts) -> None:
+        groups = rollouts.next_batch(self.step)
+        update = self._learner.update(groups, self.step)
+        self.step += 1
+        rollouts.weights_changed(self.step)
+        self._meter.count_step(groups, update.trained_tokens)
+        self._report_progress(groups, update, rollouts)
+
+    def _start(self) -> Rollouts:
+        """Restores the newest checkpoint, or makes the warm start and evaluates it; then starts sampling."""
         checkpoint = self._checkpoints.newest()
-        started = {"recipe": self._recipe.name, "total_steps": self._recipe.steps}
-        if checkpoint is not None:
+        step = checkpoint.step if checkpoint else 0
+        about = {"recipe": self._recipe.name, "total_steps": self._recipe.steps}
+        self._events.append("started", {**about, "step": step})
+        if checkpoint is None:
+            self._events.append(
+                "progress", {"step": 0, "total_steps": self._recipe.steps, "phase": "warm-start"}
+            )
+            warm_start(self.model, self._recipe, self._task, self._tokenizer, self._stop)
+            self._rollouts = self._make_rollouts()
+            self._evaluate()
+        else:
             self._restore(checkpoint)
+            self._rollouts = self._make_rollouts()
+            self._rollouts.load_state(checkpoint.state["rollouts"])
             log.info("resumed at step %d", self.step)
-            self._events.append("started", {**started, "step": self.step})
             self._publish()
-            return
-        self._events.append("started", {**started, "step": 0})
-        self._events.append("progress", {"step": 0, "total_steps": self._recipe.steps, "phase": "warm-start"})
-        warm_start(self.model, self._recipe, self._task, self._tokenizer, self._stop)
-        self._evaluate()
+        return self._rollouts
+
+    def _make_rollouts(self) -> Rollouts:
+        """Starts the generator and refuses to go on when it disagrees with the trainer."""
+        prompts = self._task.heldout_prompts()[:8]
+        if not isinstance(self._recipe.pipeline, PipelineRl):
+            probe(self.model, self._generator, prompts)
+            return OffPolicyBatches(self._recipe, self._prompts, self._generator, self._grader)
+        generator = GeneratorProcess(
+            self._recipe, self.model, self.step, self._task.alphabet, self._max_length
+        )
+        try:
+            probe_across_push(self.model, generator, self.step, prompts)
+        except BaseException:
+            generator.close()
+            raise
+        return PipelinedBatches(self._recipe, self._prompts, generator, self._grader, self.model)
 
     def _evaluate(self) -> None:
-        plan = self._recipe.evaluation
+        """Scores the held-out prompts, writes a checkpoint, and only then publishes the score."""
+        assert self._rollouts is not None
+        self._rollouts.pause()
         with self._meter.evaluation():
             score = evaluate(
-                self._generator, self._task, plan.samples_per_prompt, self.step, self._recipe.seed
-            )
-        self._evaluation = {
-            "benchmark": self._recipe.benchmark,
-            "step": self.step,
-            "compute": self._meter.compute(),
-            "pass_rate": score.pass_rate,
-            "n_prompts": score.n_prompts,
-            "n_samples": score.n_samples,
-            "solved": score.solved,
-            "truncated": score.truncated,
-            "measured_at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        }
+                self._generator, self._grader, self._task, self._recipe.evaluation.samples_per_prompt,
+                self.step, self._recipe.seed,
+            )  # fmt: skip
+        self._rollouts.resume()
+        self._evaluation = score.as_event(self._recipe.benchmark, self.step, self._meter.compute())
         self._checkpoint()
         self._publish()
 
@@ -119,8 +153,8 @@ class Trainer:
             log.info("step %d: held-out pass rate %.3f", self.step, self._evaluation["pass_rate"])
 
     def _checkpoint(self) -> None:
+        assert self._rollouts is not None
         state = {
-            "recipe_hash": self._recipe.content_hash,
             "meter": self._meter.state(),
             "rollouts": self._rollouts.state(),
             "evaluation": self._evaluation,
@@ -131,44 +165,34 @@ class Trainer:
     def _restore(self, checkpoint: Checkpoint) -> None:
         load_parameters(self.model, checkpoint.weights)
         self._learner.load_state(checkpoint.optimizer)
-        self._rollouts.load_state(checkpoint.state["rollouts"])
         self._meter.load_state(checkpoint.state["meter"])
         self._meter.count_lost_hours(self._events.last_value(self._recipe.compute_unit))
         self._evaluation = checkpoint.state["evaluation"]
         self.step = checkpoint.step
 
-    def _count(self, groups: list[Group], stats: UpdateStats) -> None:
-        totals = self._meter.totals
-        samples = [sample for group in groups for sample in group.samples]
-        generated = sum(len(sample.token_ids) for sample in samples)
-        prompted = sum(len(group.prompt_ids) for group in groups)
-        context = (prompted / len(groups) + generated / len(samples)) / 2
-        totals.steps = self.step
-        totals.samples += len(samples)
-        totals.tokens += generated
-        totals.flops += self._flops.forward(generated + prompted, context)
-        totals.flops += self._flops.train(stats.trained_tokens, context)
-
-    def _report_progress(self, groups: list[Group], stats: UpdateStats) -> None:
+    def _report_progress(self, groups: list[Group], update: UpdateStats, rollouts: Rollouts) -> None:
         now = time.monotonic()
         if now - self._last_progress_s < _PROGRESS_EVERY_S and self.step < self._recipe.steps:
             return
         self._last_progress_s = now
-        rollouts = rollout_stats(groups, self.step - 1)
+        stats = rollout_stats(groups, self.step - 1)
         progress = {
             "step": self.step,
             "total_steps": self._recipe.steps,
             "phase": "train",
-            "loss": stats.loss,
-            "grad_norm": stats.grad_norm,
-            "trained_rows": stats.rows,
-            **rollouts,
+            "loss": update.loss,
+            "grad_norm": update.grad_norm,
+            "trained_rows": update.rows,
+            "excluded_prompts": self._prompts.table.excluded(),
+            **stats,
+            **rollouts.metrics(),
             **self._meter.compute(),
         }
         self._events.append("progress", progress)
         log.info(
-            "step %d of %d: reward %.3f, loss %.4f, gradient norm %.3f",
-            self.step, self._recipe.steps, rollouts["reward_mean"], stats.loss, stats.grad_norm,
+            "step %d of %d: reward %.3f, loss %.4f, gradient norm %.3f, lag %.1f",
+            self.step, self._recipe.steps, stats["reward_mean"], update.loss, update.grad_norm,
+            stats["lag_mean"],
         )  # fmt: skip
 
     def _longest_prompt(self) -> int:

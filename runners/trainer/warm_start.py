@@ -23,7 +23,6 @@ from transformers import PreTrainedModel
 
 from rlcast.recipe import Recipe, WarmStart
 from runners.trainer.generator import TorchGenerator
-from runners.trainer.grading import grade
 from runners.trainer.learner import token_logprobs
 from runners.trainer.model import load_parameters, parameters_of
 from runners.trainer.seeding import derived_seed
@@ -140,13 +139,12 @@ def _supervised_loss(
 def _pass_rate_check(
     model: PreTrainedModel, recipe: Recipe, task: Task, tokenizer: CharTokenizer
 ) -> Callable[[int], float]:
-    generator = TorchGenerator(model, tokenizer, recipe.sampling.max_new_tokens)
+    generator = TorchGenerator(model, tokenizer, recipe.sampling.max_new_tokens, newest_version=lambda: 0)
     prompts = [task.train_prompt(i, seed=0) for i in range(min(_CHECK_PROMPTS, task.train_size))]
 
     def pass_rate(step: int) -> float:
-        groups = generator.generate(prompts, 1, 0, derived_seed("warm-start check", step))
-        grade(groups, task)
-        rewards = [reward for group in groups for reward in group.rewards()]
-        return sum(rewards) / len(rewards)
+        groups = generator.generate(prompts, 1, derived_seed("warm-start check", step))
+        solved = sum(task.grade(group.prompt, group.samples[0].text) for group in groups)
+        return solved / len(groups)
 
     return pass_rate

@@ -25,6 +25,12 @@ def test_a_name_is_enough() -> None:
     assert recipe.compute_unit == "cpu_hours"
 
 
+def test_the_kind_may_be_left_out_where_it_is_the_default() -> None:
+    recipe = Recipe.model_validate({"name": "a", "loss": {"cispo_cap": 4}, "pipeline": {"k": 2}})
+    assert recipe.loss.model_dump() == {"kind": "cispo", "cispo_cap": 4.0, "floor": 0.0}
+    assert recipe.pipeline.model_dump() == {"mode": "ppo-off-policy", "k": 2}
+
+
 def test_yaml_round_trip_keeps_every_value() -> None:
     text = "name: a\nloss: {kind: dapo, clip_high: 0.28}\noptimizer: {learning_rate: 3e-4}\n"
     recipe = Recipe.from_yaml(text)
@@ -60,7 +66,12 @@ def test_what_is_not_a_mapping_is_one_line(text: str) -> None:
         ({"name": "a", "loss": {"kind": "cispo", "clip_low": 0.2}}, "loss.clip_low", "unknown key"),
         ({"name": "a", "loss": {"kind": "ppo"}}, "loss", "cispo"),
         ({"name": "a", "steps": 0}, "steps", "greater than or equal to 1"),
-        ({"name": "a", "pipeline": {"k": 9}}, "pipeline.k", "less than or equal to 8"),
+        ({"name": "a", "pipeline": {"mode": "pipeline-rl", "k": 9}}, "pipeline.k", "less than or equal to 8"),
+        (
+            {"name": "a", "pipeline": {"mode": "ppo-off-policy", "generator_threads": 2}},
+            "pipeline.generator_threads",
+            "unknown key",
+        ),
         ({"name": "a", "optimizer": {"learning_rate": float("nan")}}, "optimizer.learning_rate", "finite"),
         ({"name": "a", "model": {"heads": 3}}, "model", "multiple of kv_heads"),
         ({"name": "a", "task": {"digits": 1, "train_prompts": 90}}, "task", "more digits"),

@@ -23,11 +23,11 @@ PROMPTS = [Prompt(0, "1+2=", ""), Prompt(1, "12+34=", ""), Prompt(2, "3+4=", "")
 @pytest.fixture
 def generator(small_recipe: Callable[..., Recipe]) -> TorchGenerator:
     model = build_model(small_recipe().model, TOKENIZER.vocab_size, 16)
-    return TorchGenerator(model, TOKENIZER, max_new_tokens=5, max_batch=8)
+    return TorchGenerator(model, TOKENIZER, max_new_tokens=5, newest_version=lambda: 7, max_batch=8)
 
 
 def test_groups_come_back_in_order_and_within_the_limit(generator: TorchGenerator) -> None:
-    groups = generator.generate(PROMPTS, 4, version=7, seed=1)
+    groups = generator.generate(PROMPTS, 4, seed=1)
     assert [group.prompt.id for group in groups] == [0, 1, 2]
     for sample in (sample for group in groups for sample in group.samples):
         assert 1 <= len(sample.token_ids) <= 5
@@ -39,7 +39,7 @@ def test_groups_come_back_in_order_and_within_the_limit(generator: TorchGenerato
 
 
 def test_logprobs_are_those_that_the_trainer_computes(generator: TorchGenerator) -> None:
-    for group in generator.generate(PROMPTS, 6, version=0, seed=2):
+    for group in generator.generate(PROMPTS, 6, seed=2):
         for sample in group.samples:
             whole = torch.tensor([group.prompt_ids + sample.token_ids])
             expected = token_logprobs(generator._model, whole)[0, len(group.prompt_ids) :]
@@ -47,13 +47,13 @@ def test_logprobs_are_those_that_the_trainer_computes(generator: TorchGenerator)
 
 
 def test_same_seed_same_samples(generator: TorchGenerator) -> None:
-    assert generator.generate(PROMPTS, 4, 0, seed=3) == generator.generate(PROMPTS, 4, 0, seed=3)
-    assert generator.generate(PROMPTS, 4, 0, seed=3) != generator.generate(PROMPTS, 4, 0, seed=4)
+    assert generator.generate(PROMPTS, 4, seed=3) == generator.generate(PROMPTS, 4, seed=3)
+    assert generator.generate(PROMPTS, 4, seed=3) != generator.generate(PROMPTS, 4, seed=4)
 
 
 def test_samples_follow_the_policy(generator: TorchGenerator) -> None:
     """The first token's frequencies over 4,000 samples against the model's probabilities."""
-    group = generator.generate(PROMPTS[:1], 4000, 0, seed=5)[0]
+    group = generator.generate(PROMPTS[:1], 4000, seed=5)[0]
     first = torch.tensor([sample.token_ids[0] for sample in group.samples])
     frequency = torch.bincount(first, minlength=TOKENIZER.vocab_size) / 4000
     with torch.inference_mode():

@@ -1,0 +1,172 @@
+"""A generator in a process of its own: it samples all the time and takes new weights between two tokens.
+
+A push does not interrupt completions in flight. They keep their key-value cache, which was computed with
+older weights, and each token is stamped with the version that sampled it (PipelineRL, arXiv 2509.19128).
+"""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Event
+
+import torch
+
+from rlcast.recipe import PipelineRl, Recipe
+from runners.trainer.children import Child
+from runners.trainer.generator import TorchGenerator
+from runners.trainer.model import build_model
+from runners.trainer.tokenizer import CharTokenizer
+from runners.trainer.types import Group, Prompt
+from runners.trainer.weights import WeightMailbox
+
+GROUP_TIMEOUT_S = 300.0
+_START_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """A prompt to be sampled; `order` says for which place in the training order."""
+
+    order: int
+    prompt: Prompt
+    samples: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A request's group, and for how long the generator has worked since it started, in seconds."""
+
+    order: int
+    group: Group
+    busy_seconds: float
+
+
+class GeneratorProcess:
+    """Sends requests, receives finished groups, pushes weights.
+
+    `model` gives the first weights, `version` the optimiser step they come from.
+    """
+
+    def __init__(
+        self, recipe: Recipe, model: torch.nn.Module, version: int, alphabet: str, max_length: int
+    ) -> None:
+        context = mp.get_context("spawn")
+        self._mailbox = WeightMailbox(model, context.Lock())
+        self._running = context.Event()
+        self._running.set()
+        self._mailbox.push(model, version)
+        self._child = Child("generator", _serve, recipe, alphabet, max_length, self._mailbox, self._running)
+        self._child.receive(_START_TIMEOUT_S, "start")
+
+    def request(self, requests: Sequence[Request]) -> None:
+        if requests:
+            self._child.send(list(requests))
+
+    def receive(self, timeout_s: float = GROUP_TIMEOUT_S) -> list[Finished]:
+        """The next finished groups, in any order."""
+        finished: list[Finished] = self._child.receive(timeout_s, "finished group")
+        return finished
+
+    def generate(self, prompts: Sequence[Prompt], samples_per_prompt: int, seed: int) -> list[Group]:
+        """Requests and waits. Only while nothing else is requested."""
+        self.request([Request(i, prompt, samples_per_prompt, seed) for i, prompt in enumerate(prompts)])
+        groups: dict[int, Group] = {}
+        while len(groups) < len(prompts):
+            groups |= {finished.order: finished.group for finished in self.receive()}
+        return [groups[i] for i in range(len(prompts))]
+
+    def push(self, model: torch.nn.Module, version: int) -> float:
+        """New weights, used from the next token on. Returns the seconds it took."""
+        return self._mailbox.push(model, version)
+
+    def pause(self) -> None:
+        """Stops before the next token: evaluation time must not be used to sample ahead for nothing."""
+        self._running.clear()
+
+    def resume(self) -> None:
+        self._running.set()
+
+    def close(self) -> None:
+        self._child.close()
+
+
+class _Worker:
+    """The child's side. Two threads move messages, so that sampling never waits for the trainer to read."""
+
+    def __init__(self, connection: Connection, mailbox: WeightMailbox, running: Event) -> None:
+        self._connection = connection
+        self._mailbox = mailbox
+        self._running = running
+        self._inbox: queue.Queue[list[Request]] = queue.Queue()
+        self._outbox: queue.Queue[list[Finished]] = queue.Queue()
+        self._waiting: list[Request] = []
+        self._version = -1
+        self._paused_seconds = 0.0
+        self._busy_seconds = 0.0
+
+    def serve(self, generator: TorchGenerator, batch_size: int) -> None:
+        for move in (self._move_in, self._move_out):
+            threading.Thread(target=move, daemon=True).start()
+        while True:
+            while not self._waiting or not self._inbox.empty():
+                self._waiting += self._inbox.get()
+            batch = self._next_batch(batch_size)
+            began, paused = time.monotonic(), self._paused_seconds
+            groups = generator.generate([r.prompt for r in batch], batch[0].samples, batch[0].seed)
+            self._busy_seconds += time.monotonic() - began - (self._paused_seconds - paused)
+            finished = [Finished(r.order, g, self._busy_seconds) for r, g in zip(batch, groups, strict=True)]
+            self._outbox.put(finished)
+
+    def use_newest(self, model: torch.nn.Module) -> int:
+        """Waits while paused, then loads the newest weights when they are new. Returns their version."""
+        began = time.monotonic()
+        self._running.wait()
+        self._paused_seconds += time.monotonic() - began
+        if self._mailbox.version != self._version:
+            self._version = self._mailbox.pull(model)
+        return self._version
+
+    def _next_batch(self, size: int) -> list[Request]:
+        """The first requests that ask for the same number of samples, at most `size` of them."""
+        count = 1
+        while (
+            count < min(size, len(self._waiting)) and self._waiting[count].samples == self._waiting[0].samples
+        ):
+            count += 1
+        batch, self._waiting = self._waiting[:count], self._waiting[count:]
+        return batch
+
+    def _move_in(self) -> None:
+        while True:
+            self._inbox.put(self._connection.recv())
+
+    def _move_out(self) -> None:
+        while True:
+            self._connection.send(self._outbox.get())
+
+
+def _serve(
+    connection: Connection,
+    recipe: Recipe,
+    alphabet: str,
+    max_length: int,
+    mailbox: WeightMailbox,
+    running: Event,
+) -> None:
+    assert isinstance(recipe.pipeline, PipelineRl)
+    torch.set_num_threads(recipe.pipeline.generator_threads)
+    tokenizer = CharTokenizer(alphabet)
+    model = build_model(recipe.model, tokenizer.vocab_size, max_length)
+    worker = _Worker(connection, mailbox, running)
+    generator = TorchGenerator(
+        model, tokenizer, recipe.sampling.max_new_tokens, lambda: worker.use_newest(model)
+    )
+    connection.send("ready")
+    worker.serve(generator, recipe.sampling.prompts_per_step)
