@@ -9,9 +9,11 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI
 
 import rlcast
-from api import models
+from api import idempotency, models
+from api.audit.routes import router as audit
 from api.auth import authenticate, read_or_make_token
 from api.background import run_in_background
+from api.baselines.routes import router as baselines
 from api.database import SessionFactory, make_engine, make_sessions
 from api.errors import Problem, add_error_handlers
 from api.evaluations.routes import router as evaluations
@@ -22,6 +24,7 @@ from api.forecasts.routes import router as forecasts
 from api.gates.routes import router as gates
 from api.health.routes import probes
 from api.health.routes import router as info
+from api.idempotency import Replay, answer_replay
 from api.jobs import relay
 from api.jobs.publisher import Publisher
 from api.jobs.routes import router as jobs
@@ -29,8 +32,11 @@ from api.logs import configure_logs
 from api.middleware import BodyLimit, RequestIds
 from api.openapi import router as openapi
 from api.recipes.routes import router as recipes
+from api.registry import service as registry_service
+from api.registry.routes import router as registry
 from api.runs.routes import router as runs
 from api.settings import Settings
+from api.tokens.routes import router as tokens
 
 __all__ = ["create_app", "models"]
 
@@ -48,7 +54,21 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
 def _api_router() -> APIRouter:
     """All of `/api/v1`: nothing in it answers without a token."""
     router = APIRouter(prefix="/api/v1", dependencies=[Depends(authenticate)], responses=_PROBLEMS)
-    for part in (info, recipes, runs, evaluations, forecasts, gates, jobs, events, openapi):
+    for part in (
+        info,
+        recipes,
+        runs,
+        evaluations,
+        forecasts,
+        gates,
+        jobs,
+        events,
+        baselines,
+        registry,
+        tokens,
+        audit,
+        openapi,
+    ):
         router.include_router(part)
     return router
 
@@ -70,6 +90,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             ("sweep of leases", lambda: relay.take_back_expired(sessions), settings.sweep_s),
             ("sweep of messages", lambda: relay.send_again(sessions, settings.resend_s), settings.sweep_s),
             ("reader of events", app.state.broadcaster.poll, settings.events_poll_s),
+            ("scoring of forecasts", lambda: registry_service.score_due(sessions), settings.sweep_s),
+            ("purge of keys", lambda: idempotency.purge(sessions), 3600.0),
             ("purge", lambda: relay.purge(sessions), 3600.0),
         ]
         for name, step, every_s in steps:
@@ -99,6 +121,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.engine = make_engine(settings)
     app.state.sessions = make_sessions(app.state.engine)
     add_error_handlers(app)
+    app.add_exception_handler(Replay, answer_replay)
     app.include_router(probes)
     app.include_router(_api_router())
     app.add_middleware(BodyLimit)

@@ -54,7 +54,7 @@ class HasId:
 
 def make_engine(settings: Settings) -> AsyncEngine:
     """Timeouts on the server's side keep one stuck request from holding locks for ever."""
-    limits = "-c statement_timeout=30000 -c lock_timeout=10000 -c idle_in_transaction_session_timeout=60000"
+    limits = "-c statement_timeout=30000 -c lock_timeout=10000 -c idle_in_transaction_session_timeout=120000"
     return create_async_engine(
         settings.database_url.get_secret_value(),
         pool_size=settings.database_pool,

@@ -21,6 +21,7 @@ from api.evaluations.models import Evaluation, EvaluationFields, SupersededEvalu
 from api.evaluations.schemas import BatchResult, EvaluationBatch, EvaluationIn, ItemResult
 from api.events import service as events
 from api.jobs import fencing
+from api.registry.due import mark_due
 from api.runs.models import Run
 
 Key = tuple[str, int]
@@ -132,6 +133,8 @@ async def _store(session: AsyncSession, run: Run, verdicts: Verdicts) -> None:
         Run.last_evaluation_at: func.clock_timestamp(),
     }
     await session.execute(update(Run).where(Run.id == run.id).values(change))
+    changed_rows = [*verdicts.new.values(), *verdicts.replaced.values()]
+    await mark_due(session, run.id, ((row["benchmark"], row["compute"]) for row in changed_rows))
     steps: dict[str, list[int]] = {}
     for benchmark, step in (*verdicts.new, *verdicts.replaced):
         steps.setdefault(benchmark, []).append(step)

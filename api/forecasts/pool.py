@@ -46,6 +46,15 @@ class Forecaster:
         """The decision and its forecasts, see `worker.decide_gate`. Raises as `forecast`."""
         return await self._answer(worker.decide_gate, task)
 
+    async def quantiles(self, task: ForecastTask) -> list[list[float]]:
+        """For each asked compute 20 quantiles of the forecast, see `worker.make_quantiles`."""
+        quantiles: list[list[float]] = (await self._answer(worker.make_quantiles, task))["quantiles"]
+        return quantiles
+
+    async def recompute(self, task: ForecastTask) -> dict[str, Any]:
+        """As `forecast`, but never from memory."""
+        return await self._compute(content_key("make_forecast", task), worker.make_forecast, task)
+
     async def _answer(self, make: Callable[[Task], dict[str, Any] | Refused], task: Task) -> dict[str, Any]:
         key = content_key(make.__name__, task)
         if key in self._answers:

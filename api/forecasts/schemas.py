@@ -37,6 +37,7 @@ class ForecastRequest(FitOptions):
     at: Annotated[list[PositiveCompute], Field(max_length=20)] = Field(default_factory=list)
     reach: Annotated[list[PassRate], Field(max_length=20)] = Field(default_factory=list)
     replicates: Annotated[int, Field(ge=100, le=5000)] = 1000
+    save: Annotated[bool, Field(description="Keep it, and score it when the run gets there.")] = False
 
     @model_validator(mode="after")
     def _names_something(self) -> ForecastRequest:
@@ -68,6 +69,7 @@ class ForecastRead(Out):
 
     model_config = ConfigDict(extra="allow")
 
+    id: UUID | None = Field(description="Id of the stored forecast; null without `save`.")
     run: str
     run_id: UUID | None = Field(description="Null for a forecast from all runs of a recipe.")
     recipe_id: UUID | None

@@ -34,6 +34,10 @@ class Subject:
     def run_id(self) -> UUID | None:
         return None if self.recipe else self.runs[0].id
 
+    @property
+    def recipe_id(self) -> UUID | None:
+        return self.recipe.id if self.recipe else None
+
 
 @dataclass(frozen=True)
 class Axes:
@@ -56,11 +60,19 @@ async def recipe_subject(session: AsyncSession, recipe: str) -> Subject:
 
 async def subject_named(session: AsyncSession, name: str) -> Subject:
     """A run of this name or id, else a recipe."""
+    found = await find_subject(session, name)
+    if found is None:
+        raise NotFound(f"no run or recipe named {name!r}; GET /api/v1/runs and /api/v1/recipes list them")
+    return found
+
+
+async def find_subject(session: AsyncSession, name: str) -> Subject | None:
+    """As `subject_named`, but None when there is neither."""
     run = await runs.find(session, name)
     if run is not None:
         return Subject(run.name, (run,))
     if await recipes.find(session, name) is None:
-        raise NotFound(f"no run or recipe named {name!r}; GET /api/v1/runs and /api/v1/recipes list them")
+        return None
     return await recipe_subject(session, name)
 
 
@@ -131,7 +143,7 @@ async def prepare(session: AsyncSession, asked: ForecastRequest) -> list[tuple[S
 async def make(
     forecaster: Forecaster, prepared: Sequence[tuple[Subject, ForecastTask]]
 ) -> list[dict[str, Any]]:
-    """Forecasts in the order asked for; no database session is needed any more."""
+    """`Forecast.to_dict()` of each, in order; no database session is needed any more."""
 
     async def one(subject: Subject, task: ForecastTask) -> dict[str, Any]:
         try:
@@ -141,10 +153,6 @@ async def make(
                 raise
             [error] = problem.errors
             raise Invalid.field(error.field, f"{subject.name}: {error.message}") from None
-        return {
-            **answer,
-            "run_id": subject.run_id,
-            "recipe_id": subject.recipe.id if subject.recipe else None,
-        }
+        return answer
 
     return list(await asyncio.gather(*(one(subject, task) for subject, task in prepared)))

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,6 +37,17 @@ class ForecastTask:
     curves: tuple[CurveData, ...]
     pooled: bool
     options: dict[str, Any] = field(hash=False)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ForecastTask:
+        """The task whose `dataclasses.asdict`, as JSON, is `data`."""
+
+        def as_tuple(value: Any) -> Any:
+            return tuple(value) if isinstance(value, list) else value
+
+        curves = tuple(CurveData(**{k: as_tuple(v) for k, v in curve.items()}) for curve in data["curves"])
+        options = {name: as_tuple(value) for name, value in data["options"].items()}
+        return cls(data["name"], curves, data["pooled"], options)
 
 
 @dataclass(frozen=True)
@@ -81,6 +92,25 @@ def make_forecast(task: ForecastTask) -> dict[str, Any] | Refused:
         return _forecast(task).to_dict()
     except FitError as error:
         return Refused(error.field, str(error))
+
+
+def make_quantiles(task: ForecastTask) -> dict[str, Any] | Refused:
+    """`{"quantiles"}`: for each asked compute the quantiles at `scores.PROBABILITIES`, ascending.
+
+    They are the ends of the forecast's intervals at several levels.
+    """
+    from api.registry.scores import LEVELS
+    from fitting import FitError
+
+    try:
+        answers = [
+            _forecast(replace(task, options={**task.options, "level": level})).to_dict() for level in LEVELS
+        ]
+    except FitError as error:
+        return Refused(error.field, str(error))
+    n_targets = len(answers[0]["at"])
+    ends = [[(a["at"][i]["low"], a["at"][i]["high"]) for a in answers] for i in range(n_targets)]
+    return {"quantiles": [sorted(end for pair in target for end in pair) for target in ends]}
 
 
 def decide_gate(task: GateTask) -> dict[str, Any] | Refused:

@@ -9,18 +9,21 @@ from api.database import SessionDep
 from api.fields import Cursor, Page, PathName
 from api.gates import service
 from api.gates.schemas import GateRead, GateRequest
+from api.idempotency import OnceDep
 
 router = APIRouter(prefix="/gates", tags=["gates"])
 
 
 @router.post("", status_code=201, dependencies=[Depends(Requires("launch"))])
-async def decide_gate(body: GateRequest, session: SessionDep, request: Request) -> GateRead:
+async def decide_gate(body: GateRequest, session: SessionDep, request: Request, once: OnceDep) -> GateRead:
     """Forecasts both sides, decides, and stores the decision with both forecasts."""
     sessions = request.app.state.sessions
     async with sessions() as reading:  # given back before the fit, which can take seconds
         task = await service.prepare(reading, body)
     answer = await request.app.state.forecaster.gate(task)
-    return GateRead.model_validate(service.to_dict(await service.record(session, task, answer)))
+    gate = GateRead.model_validate(service.to_dict(await service.record(session, body, task, answer)))
+    await once.keep(gate)
+    return gate
 
 
 @router.get("", dependencies=[Depends(Requires("read"))])

@@ -11,7 +11,7 @@ from api.forecasts.schemas import Estimate, FitOptions
 
 
 class GateRequest(FitOptions):
-    """`candidate` is a run or a recipe; `baseline` too, or a number that stands for a known asymptote."""
+    """`candidate` is a run or a recipe; `baseline` too, or a pinned baseline, or a number."""
 
     candidate: Name
     baseline: PassRate | Name

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from api.auth import Requires
 from api.database import SessionDep
 from api.fields import Cursor, Limit, Page, PathName
+from api.idempotency import OnceDep
 from api.jobs import leases, service
 from api.jobs.schemas import (
     Beat,
@@ -26,10 +27,12 @@ _read = [Depends(Requires("read"))]
 
 
 @router.post("", status_code=201, dependencies=_launch)
-async def submit_job(body: JobCreate, session: SessionDep, request: Request) -> JobRead:
+async def submit_job(body: JobCreate, session: SessionDep, request: Request, once: OnceDep) -> JobRead:
     """Queues a recipe for training. A runner is woken as soon as the broker can be reached."""
     job = await service.submit(session, body, request.app.state.settings.max_attempts)
-    return JobRead.model_validate(job)
+    answer = JobRead.model_validate(job)
+    await once.keep(answer)
+    return answer
 
 
 @router.get("", dependencies=_read)

@@ -11,6 +11,7 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 import rlcast.recipe
+from api.audit import service as audit
 from api.errors import Conflict, Invalid, NotFound
 from api.jobs import transitions
 from api.jobs.models import ENDED, Job
@@ -40,6 +41,7 @@ async def submit(session: AsyncSession, fields: JobCreate, max_attempts: int) ->
     await session.flush()
     transitions.wake_up(session, job)
     transitions.announce(session, job)
+    audit.note(session, "job.submitted", job.name, job_id=str(job.id), recipe=recipe.name)
     await session.flush()
     await session.refresh(job)
     return job
@@ -136,6 +138,8 @@ async def page(
 async def cancel(session: AsyncSession, job_name: str) -> Job:
     """Cancels a queued job at once; asks the runner of a running one to stop."""
     job = await get(session, job_name, lock=True)
+    if not job.cancel_requested and job.state not in ENDED:
+        audit.note(session, "job.cancelled", job.name, job_id=str(job.id))
     if job.state in ENDED and job.state != "cancelled":
         raise Conflict(f"this job has already {job.state}; there is nothing to cancel", code="job_ended")
     if job.state == "queued":

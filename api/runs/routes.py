@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from api.auth import Requires
 from api.database import SessionDep
 from api.fields import ComputeUnit, Cursor, Label, Limit, Page, PathName
+from api.idempotency import OnceDep
 from api.runs import service
 from api.runs.schemas import RunCreate, RunRead
 
@@ -14,11 +15,13 @@ router = APIRouter(prefix="/runs", tags=["runs"])
 
 
 @router.post("", status_code=201, dependencies=[Depends(Requires("ingest"))])
-async def create_run(body: RunCreate, session: SessionDep, response: Response) -> RunRead:
+async def create_run(body: RunCreate, session: SessionDep, response: Response, once: OnceDep) -> RunRead:
     """Makes a run. The same request again answers 200; the same name with other fields 409."""
     run, is_new = await service.create(session, body)
     response.status_code = 201 if is_new else 200
-    return RunRead.model_validate(run)
+    answer = RunRead.model_validate(run)
+    await once.keep(answer)
+    return answer
 
 
 @router.get("", dependencies=[Depends(Requires("read"))])

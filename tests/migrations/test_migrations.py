@@ -84,3 +84,28 @@ def test_without_a_database_it_says_so() -> None:
         2,
         "RLCAST_DATABASE_URL is not set; give the database's address",
     )
+
+
+def test_data_of_the_first_schema_survives_every_step(database_url: str, sql: Callable[..., Any]) -> None:
+    """Rows of each table of the first schema are read back the same after going up and down."""
+    assert migrate(database_url, "downgrade", "0001").returncode == 0
+    recipe, run, job = (f"00000000-0000-7000-8000-00000000000{i}" for i in (1, 2, 3))
+    sql(f"INSERT INTO recipes VALUES ('r', 1, 'h', '{{\"lr\": 1e-3}}', NULL, '{recipe}', now())")
+    sql(f"""INSERT INTO runs (name, recipe_id, benchmark, compute_unit, tags, n_evaluations, id)
+            VALUES ('run-1', '{recipe}', 'b', 'gpu_hours', '{{}}', 1, '{run}')""")
+    sql(f"""INSERT INTO evaluations (run_id, benchmark, step, attempt, compute, pass_rate, solved)
+            VALUES ('{run}', 'b', 3, 1, '{{"gpu_hours": 1.5}}', 0.5, '{{1,0}}')""")
+    sql(f"""INSERT INTO jobs (name, run_id, recipe_id, config, max_attempts, id)
+            VALUES ('run-1', '{run}', '{recipe}', '{{}}', 3, '{job}')""")
+    sql(f"INSERT INTO outbox (job_id, attempt) VALUES ('{job}', 1)")
+    sql(f"INSERT INTO events (kind, run_id, data) VALUES ('run.created', '{run}', '{{}}')")
+    tables = ("recipes", "runs", "evaluations", "jobs", "outbox", "events")
+
+    def rows() -> list[Any]:
+        return [sql(f"SELECT row_to_json(t)::text FROM {table} t") for table in tables]
+
+    before = rows()
+    assert migrate(database_url, "upgrade").returncode == 0
+    assert rows() == before
+    assert migrate(database_url, "downgrade", "0001").returncode == 0
+    assert rows() == before
