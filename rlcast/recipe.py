@@ -223,6 +223,23 @@ class CheckpointPlan(Part):
     keep: PositiveInt = 2
 
 
+class Precision(Part):
+    """What the forward pass computes in; weights and optimiser stay float32.
+
+    With `bfloat16`, `fp32_head` still multiplies the language-model head in float32, on generator and
+    trainer.
+    """
+
+    compute: Literal["float32", "bfloat16"] = "float32"
+    fp32_head: bool = True
+
+    @model_validator(mode="after")
+    def _head_is_not_below_the_body(self) -> Precision:
+        if self.compute == "float32" and not self.fp32_head:
+            raise ValueError("fp32_head: false needs compute: bfloat16; in float32 the head is float32 too")
+        return self
+
+
 class Devices(Part):
     """What the run holds. On `cpu`, `threads` cores are counted as held for as long as it trains."""
 
@@ -240,6 +257,7 @@ class Recipe(Part):
     steps: PositiveInt = 300
     devices: Devices = Devices()
     model: TinyQwen3 = TinyQwen3()
+    precision: Precision = Precision()
     task: Arithmetic = Arithmetic()
     sampling: Sampling = Sampling()
     pipeline: Pipeline = PpoOffPolicy()

@@ -8,8 +8,8 @@ from typing import Protocol
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from transformers import DynamicCache, PreTrainedModel
 
+from runners.trainer.model import Policy
 from runners.trainer.seeding import derived_seed
 from runners.trainer.tokenizer import CharTokenizer
 from runners.trainer.types import Group, Prompt, Sample
@@ -35,7 +35,7 @@ class TorchGenerator:
 
     def __init__(
         self,
-        model: PreTrainedModel,
+        model: Policy,
         tokenizer: CharTokenizer,
         max_new_tokens: int,
         newest_version: Callable[[], int],
@@ -73,14 +73,14 @@ class TorchGenerator:
         self, prompt_ids: Int[Tensor, "prompt prompt_token"], n: int, random: torch.Generator
     ) -> tuple[Int[Tensor, "sample token"], Float[Tensor, "sample token"], list[int]]:
         versions = [self._newest_version()]
-        cache = DynamicCache(config=self._model.config)
-        logits = self._model(prompt_ids, cache=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
+        cache = self._model.new_cache()
+        logits = self._model(prompt_ids, cache)[:, -1]
         logits = logits.repeat_interleave(n, dim=0)
         cache.batch_repeat_interleave(n)
         done: Bool[Tensor, " sample"] = torch.zeros(len(logits), dtype=torch.bool)
         tokens, logprobs = [], []
         for step in range(self._max_new_tokens):
-            all_logprobs = logits.float().log_softmax(dim=-1)
+            all_logprobs = logits.log_softmax(dim=-1)
             chosen = torch.multinomial(all_logprobs.exp(), 1, generator=random)
             logprobs.append(all_logprobs.gather(1, chosen)[:, 0])
             token = torch.where(done, self._tokenizer.pad_id, chosen[:, 0])
@@ -89,7 +89,7 @@ class TorchGenerator:
             if done.all() or step == self._max_new_tokens - 1:
                 break
             versions.append(self._newest_version())
-            logits = self._model(token[:, None], cache=cache, use_cache=True).logits[:, -1]
+            logits = self._model(token[:, None], cache)[:, -1]
         return torch.stack(tokens, dim=1), torch.stack(logprobs, dim=1), versions
 
     def _to_sample(self, row: list[int], logprobs: list[float], versions: list[int]) -> Sample:

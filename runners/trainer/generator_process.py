@@ -163,7 +163,7 @@ def _serve(
     assert isinstance(recipe.pipeline, PipelineRl)
     torch.set_num_threads(recipe.pipeline.generator_threads)
     tokenizer = CharTokenizer(alphabet)
-    model = build_model(recipe.model, tokenizer.vocab_size, max_length)
+    model = build_model(recipe.model, recipe.precision, tokenizer.vocab_size, max_length)
     worker = _Worker(connection, mailbox, running)
     generator = TorchGenerator(
         model, tokenizer, recipe.sampling.max_new_tokens, lambda: worker.use_newest(model)

@@ -29,7 +29,7 @@ def token_logprobs(
     model: torch.nn.Module, token_ids: Int[Tensor, "sample position"]
 ) -> Float[Tensor, "sample position"]:
     """Log-probability of each token given those before it; 0 for the first, which nothing predicts."""
-    logits = model(token_ids, use_cache=False).logits[:, :-1].float()
+    logits = model(token_ids)[:, :-1]
     chosen = token_ids[:, 1:, None]
     logprobs = logits.gather(2, chosen)[..., 0] - logits.logsumexp(dim=-1)
     return torch.nn.functional.pad(logprobs, (1, 0))

@@ -50,7 +50,7 @@ class Trainer:
         self._task = ArithmeticTask(recipe.task)
         self._tokenizer = CharTokenizer(self._task.alphabet)
         self._max_length = self._longest_prompt() + recipe.sampling.max_new_tokens
-        self.model = build_model(recipe.model, self._tokenizer.vocab_size, self._max_length)
+        self.model = build_model(recipe.model, recipe.precision, self._tokenizer.vocab_size, self._max_length)
         self._generator = TorchGenerator(
             self.model, self._tokenizer, recipe.sampling.max_new_tokens, newest_version=lambda: self.step
         )

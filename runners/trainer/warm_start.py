@@ -19,12 +19,11 @@ from typing import cast
 import torch
 from safetensors.torch import load_file, save_file
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
-from transformers import PreTrainedModel
 
-from rlcast.recipe import Recipe, WarmStart
+from rlcast.recipe import Precision, Recipe, WarmStart
 from runners.trainer.generator import TorchGenerator
 from runners.trainer.learner import token_logprobs
-from runners.trainer.model import load_parameters, parameters_of
+from runners.trainer.model import Policy, load_parameters, parameters_of
 from runners.trainer.seeding import derived_seed
 from runners.trainer.stopping import StopFlag
 from runners.trainer.tasks import Task
@@ -32,7 +31,7 @@ from runners.trainer.tokenizer import CharTokenizer
 
 log = logging.getLogger(__name__)
 
-_FORMAT = "2"  # raise it when this file or the model's construction changes what is made
+_FORMAT = "3"  # raise it when this file or the model's construction changes what is made
 _CHECK_EVERY_STEPS = 10
 _WARMUP_STEPS = 50
 _AVERAGE_DECAY = 0.9  # averages about ten steps: the last step's own noise is not what RL should start from
@@ -44,14 +43,12 @@ def cache_folder() -> Path:
 
 
 def cache_key(recipe: Recipe) -> str:
-    made_from = f"{_FORMAT} {recipe.model.model_dump_json()} {recipe.task.model_dump_json()}"
-    made_from += f" {recipe.sampling.max_new_tokens}"
+    task = recipe.task.model_dump_json(exclude={"grader_timeout_s"})
+    made_from = f"{_FORMAT} {recipe.model.model_dump_json()} {task} {recipe.sampling.max_new_tokens}"
     return hashlib.sha256(made_from.encode()).hexdigest()[:20]
 
 
-def warm_start(
-    model: PreTrainedModel, recipe: Recipe, task: Task, tokenizer: CharTokenizer, stop: StopFlag
-) -> None:
+def warm_start(model: Policy, recipe: Recipe, task: Task, tokenizer: CharTokenizer, stop: StopFlag) -> None:
     """Loads the cached start into `model`, making it first when it is not there.
 
     Two processes that need the same start at the same time make it once: the second waits for the lock.
@@ -61,7 +58,8 @@ def warm_start(
     file = folder / f"{cache_key(recipe)}.safetensors"
     with _locked(file.with_suffix(".lock"), stop):
         if not file.exists():
-            _make(model, recipe, task, tokenizer, stop)
+            # In float32 whatever the recipe's precision: recipes that differ in it start from one model.
+            _make(Policy(model.network, Precision()), recipe, task, tokenizer, stop)
             temporary = file.with_suffix(".tmp")  # ours alone: we hold the lock
             save_file(parameters_of(model), temporary)
             temporary.rename(file)
@@ -86,14 +84,12 @@ def _locked(path: Path, stop: StopFlag) -> Iterator[None]:
         yield
 
 
-def _make(
-    model: PreTrainedModel, recipe: Recipe, task: Task, tokenizer: CharTokenizer, stop: StopFlag
-) -> None:
+def _make(model: Policy, recipe: Recipe, task: Task, tokenizer: CharTokenizer, stop: StopFlag) -> None:
     """Trains until the averaged weights reach the asked pass rate, and leaves `model` at those."""
     plan = recipe.model.warm_start
     optimizer = torch.optim.AdamW(model.parameters(), lr=plan.learning_rate, betas=(0.9, 0.95))
     average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(_AVERAGE_DECAY))
-    averaged = cast(PreTrainedModel, average.module)
+    averaged = cast(Policy, average.module)
     pass_rate_now = _pass_rate_check(averaged, recipe, task, tokenizer)
     for step in range(plan.max_steps):
         stop.check()
@@ -119,7 +115,7 @@ def _make(
 
 
 def _supervised_loss(
-    model: PreTrainedModel, plan: WarmStart, task: Task, tokenizer: CharTokenizer, step: int
+    model: Policy, plan: WarmStart, task: Task, tokenizer: CharTokenizer, step: int
 ) -> torch.Tensor:
     """Mean negative log-probability of the answers' tokens."""
     rows, starts = [], []
@@ -137,7 +133,7 @@ def _supervised_loss(
 
 
 def _pass_rate_check(
-    model: PreTrainedModel, recipe: Recipe, task: Task, tokenizer: CharTokenizer
+    model: Policy, recipe: Recipe, task: Task, tokenizer: CharTokenizer
 ) -> Callable[[int], float]:
     generator = TorchGenerator(model, tokenizer, recipe.sampling.max_new_tokens, newest_version=lambda: 0)
     prompts = [task.train_prompt(i, seed=0) for i in range(min(_CHECK_PROMPTS, task.train_size))]

@@ -61,7 +61,7 @@ def groups() -> list[Group]:
 
 
 def weights_after_update(recipe: Recipe, order: list[int], rows: int) -> torch.Tensor:
-    model = build_model(recipe.model, 15, 16).double()
+    model = build_model(recipe.model, recipe.precision, 15, 16).double()
     learner = Learner(model, recipe, pad_id=0, max_rows=rows)
     learner.update([groups()[i] for i in order], step=0)
     return torch.cat([p.flatten() for p in parameters_of(model).values()])
@@ -77,10 +77,8 @@ def test_update_is_the_same_in_one_piece_in_pieces_and_in_another_order(
     reordered = weights_after_update(recipe, [4, 2, 0, 5, 3, 1], rows=5)
     torch.testing.assert_close(pieces, whole, atol=1e-7, rtol=0)
     torch.testing.assert_close(reordered, whole, atol=1e-7, rtol=0)
-    assert not torch.equal(
-        whole,
-        torch.cat([p.flatten() for p in parameters_of(build_model(recipe.model, 15, 16).double()).values()]),
-    )
+    untrained = build_model(recipe.model, recipe.precision, 15, 16).double()
+    assert not torch.equal(whole, torch.cat([p.flatten() for p in parameters_of(untrained).values()]))
 
 
 def test_zero_variance_prompts_are_dropped_before_the_spread_is_taken(
@@ -108,7 +106,7 @@ def test_a_completion_without_reward_is_left_out_and_not_counted_as_wrong(
 
 def test_a_batch_without_signal_leaves_the_weights_alone(small_recipe: Callable[..., Recipe]) -> None:
     recipe = small_recipe()
-    model = build_model(recipe.model, 15, 16)
+    model = build_model(recipe.model, recipe.precision, 15, 16)
     before = {name: value.clone() for name, value in parameters_of(model).items()}
     solved = Group(Prompt(0, "", ""), [1], [Sample([3], [-1.0], [0], "", True, 1.0) for _ in range(4)])
     stats = Learner(model, recipe, pad_id=0).update([solved], step=0)

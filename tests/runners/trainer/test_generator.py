@@ -22,7 +22,7 @@ PROMPTS = [Prompt(0, "1+2=", ""), Prompt(1, "12+34=", ""), Prompt(2, "3+4=", "")
 
 @pytest.fixture
 def generator(small_recipe: Callable[..., Recipe]) -> TorchGenerator:
-    model = build_model(small_recipe().model, TOKENIZER.vocab_size, 16)
+    model = build_model(small_recipe().model, small_recipe().precision, TOKENIZER.vocab_size, 16)
     return TorchGenerator(model, TOKENIZER, max_new_tokens=5, newest_version=lambda: 7, max_batch=8)
 
 
@@ -57,6 +57,6 @@ def test_samples_follow_the_policy(generator: TorchGenerator) -> None:
     first = torch.tensor([sample.token_ids[0] for sample in group.samples])
     frequency = torch.bincount(first, minlength=TOKENIZER.vocab_size) / 4000
     with torch.inference_mode():
-        logits = generator._model(torch.tensor([group.prompt_ids])).logits[0, -1]
+        logits = generator._model(torch.tensor([group.prompt_ids]))[0, -1]
     # Standard deviation of a frequency is at most .5 / sqrt(4000) = .008.
     torch.testing.assert_close(frequency, logits.softmax(-1), atol=0.035, rtol=0)

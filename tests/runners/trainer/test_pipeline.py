@@ -41,7 +41,7 @@ def task(recipe: Recipe) -> ArithmeticTask:
 
 @pytest.fixture
 def model(recipe: Recipe, task: ArithmeticTask) -> torch.nn.Module:
-    return build_model(recipe.model, CharTokenizer(task.alphabet).vocab_size, 16)
+    return build_model(recipe.model, recipe.precision, CharTokenizer(task.alphabet).vocab_size, 16)
 
 
 @pytest.fixture
