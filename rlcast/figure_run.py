@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from rlcast.figure_style import (
     PALETTES,
     Theme,
-    exponent_format,
+    log_ticks,
     number_text,
     rgba,
     style_of,
@@ -58,7 +58,7 @@ def residual_figure(forecast: ForecastDict, *, theme: Theme = "light") -> go.Fig
             )
     figure.add_hline(y=0, line={"color": palette.muted, "width": 1})
     _axes(figure, forecast["unit"], "measured − law", [row[0] for row in rows])
-    figure.update_yaxes(tickformat="+.2~f")
+    figure.update_yaxes(tickformat="+.2~g")
     return figure
 
 
@@ -135,12 +135,9 @@ def _axes(figure: go.Figure, unit: str, title: str, compute: Sequence[float], wh
     figure.update_xaxes(
         type="log",
         title={"text": f"{what} ({unit_label(unit)})"},
-        exponentformat=exponent_format(unit),
-        nticks=6,
-        tickangle=0,
     )
     figure.update_yaxes(title={"text": title})
     if compute:
         low, high = math.log10(min(compute)), math.log10(max(compute))
         pad = max(0.04 * (high - low), 0.02)
-        figure.update_xaxes(range=[low - pad, high + pad])
+        figure.update_xaxes(range=[low - pad, high + pad], **log_ticks(10 ** (low - pad), 10 ** (high + pad)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -95,6 +96,27 @@ def exponent_format(unit: str) -> str:
     for 10^18 is read as an exponent.
     """
     return {"flops": "e", "tokens": "B"}.get(unit, "SI")
+
+
+def log_ticks(low: float, high: float, at_most: int = 6) -> dict[str, Any]:
+    """Ticks for a small chart's logarithmic axis from `low` to `high`: 1, 2 and 5 of each decade, or fewer.
+
+    Plotly's own labels run into each other where a chart is narrow.
+    """
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [d * 10.0**e for e in range(first, last + 1) for d in digits if low <= d * 10.0**e <= high]
+        if len(ticks) <= at_most:
+            break
+    ticks = ticks[:: -(-len(ticks) // at_most)] if ticks else []
+    return {"tickvals": ticks, "ticktext": [_tick_text(tick) for tick in ticks], "tickangle": 0}
+
+
+def _tick_text(value: float) -> str:
+    for scale, letter in ((1e6, "M"), (1e3, "k")):
+        if scale <= value < 1000 * scale and value < 1e8:
+            return f"{value / scale:g}{letter}"
+    return number_text(value)
 
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -246,7 +246,7 @@ def _add_points(spec: Spec, forecast: ForecastDict, style: Style, common: dict[s
                     "size": 7,
                     "line": {"width": 1.2, "color": style.colour},
                 },
-                error_y=_error_bars(rows, bars),
+                error_y=_error_bars(rows, bars, style.colour),
                 customdata=[_point_text(forecast, p, bar) for p, bar in zip(rows, bars, strict=True)],
                 hovertemplate="%{customdata}<extra></extra>",
                 **common,
@@ -297,7 +297,9 @@ def _used_compute(forecast: ForecastDict) -> list[float]:
     return [p.compute for p in _points(forecast) if p.used and p.compute > 0]
 
 
-def _error_bars(rows: list[_Point], bars: list[tuple[float, float] | None]) -> dict[str, object] | None:
+def _error_bars(
+    rows: list[_Point], bars: list[tuple[float, float] | None], colour: str
+) -> dict[str, object] | None:
     if not any(bars):
         return None
     return {
@@ -305,6 +307,7 @@ def _error_bars(rows: list[_Point], bars: list[tuple[float, float] | None]) -> d
         "symmetric": False,
         "array": [bar[1] - p.pass_rate if bar else 0.0 for p, bar in zip(rows, bars, strict=True)],
         "arrayminus": [p.pass_rate - bar[0] if bar else 0.0 for p, bar in zip(rows, bars, strict=True)],
+        "color": rgba(colour, 0.5),
         "thickness": 1,
         "width": 2,
     }

@@ -12,9 +12,9 @@ ABSENT = "–"
 
 
 def flatten(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Dotted paths and values as text, in the configuration's order; lists stay one value."""
+    """Dotted paths and values as text, by name (the store keeps no order); lists stay one value."""
     flat: dict[str, str] = {}
-    for key, value in config.items():
+    for key, value in sorted(config.items()):
         path = f"{prefix}{key}"
         if isinstance(value, Mapping) and value:
             flat |= flatten(value, f"{path}.")
@@ -35,7 +35,7 @@ def differences(recipes: Sequence[Mapping[str, Any]]) -> Differences:
     """What differs between recipes that have a configuration; names and seeds always do and are left out."""
     known = [recipe for recipe in recipes if recipe.get("config")]
     flats = [flatten(recipe["config"]) for recipe in known]
-    options = dict.fromkeys(option for flat in flats for option in flat)
+    options = sorted({option for flat in flats for option in flat})
     rows = []
     for option in options:
         values = tuple(flat.get(option, ABSENT) for flat in flats)

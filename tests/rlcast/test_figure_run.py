@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rlcast.figure_run import history_figure, residual_figure
+from rlcast.figure_style import log_ticks
 
 
 def law(compute: float) -> float:
@@ -64,3 +65,19 @@ def test_history_keeps_guesses_apart_from_what_was_identified() -> None:
     assert list(identified.error_y.arrayminus) == pytest.approx([0.1])
     # Nothing is known above: no bar is drawn there.
     assert list(identified.error_y.array) == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (1.1e4, 9.5e4, ["20k", "50k"]),
+        (0.012, 0.12, ["0.02", "0.05", "0.1"]),
+        (900, 1.2e5, ["1k", "3k", "10k", "30k", "100k"]),
+        (1e2, 1e9, ["100", "10k", "1M", "1×10⁸"]),
+        (3e18, 9e19, ["5×10¹⁸", "1×10¹⁹", "2×10¹⁹", "5×10¹⁹"]),
+    ],
+)
+def test_ticks_of_small_charts_are_few_and_round(low: float, high: float, texts: list[str]) -> None:
+    ticks = log_ticks(low, high)
+    assert ticks["ticktext"] == texts
+    assert all(low <= value <= high for value in ticks["tickvals"])

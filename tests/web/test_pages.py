@@ -277,3 +277,30 @@ def test_live_events_pass_through_as_they_come(dashboard: Any, reader: httpx2.Cl
                 break
         assert "run.created" in seen
         assert dashboard.token not in str(stream.headers)
+
+
+@pytest.mark.parametrize("n", [0, 2, 12])
+def test_a_run_s_page_shows_what_there_is(dashboard: Any, reader: httpx2.Client, n: int) -> None:
+    dashboard.add_run("a", curve()[:n])
+    assert "<h1>a</h1>" in reader.get("/runs/a", headers={"Accept": "text/html"}).text
+    body = reader.get("/runs/a/data").json()
+    shown = sum(len(t["x"]) for t in body["figures"]["curve"]["data"] if "point" in t["name"])
+    assert shown == n
+    assert bool(body["figures"]["history"]["data"]) is (n == 12)
+    assert f"{n} evaluations" in body["evaluations"]
+
+
+def test_a_wrong_address_is_a_page_for_people_and_a_problem_for_programs(reader: httpx2.Client) -> None:
+    for path in ("/no-such-page", "/runs/nobody", "/recipes/nobody"):
+        answer = reader.get(path, headers={"Accept": "text/html,*/*"})
+        assert answer.status_code == 404
+        assert answer.headers["content-type"].startswith("text/html")
+    answer = reader.get("/api/v1/no-such-thing", headers={"Accept": "text/html,*/*"})
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_names_in_addresses_cannot_reach_other_routes(dashboard: Any, reader: httpx2.Client) -> None:
+    dashboard.add_run("a", curve())
+    for name in ("..%2f..%2finfo", "a%2fevaluations", "..", "%2e%2e%2frecipes", "a%3flimit=1"):
+        answer = reader.get(f"/runs/{name}/data")
+        assert answer.status_code in (404, 405, 422), name

@@ -28,7 +28,7 @@ def test_only_what_differs_is_listed_and_names_and_seeds_are_not() -> None:
     second = recipe("a", 2, name="b", seed=2, loss={"kind": "grpo"}, steps=300)
     found = differences([first, second])
     assert found.names == ("a", "a (version 2)")
-    assert found.rows == (("loss.kind", ("cispo", "grpo")), ("loss.cap", ("4.0", ABSENT)))
+    assert found.rows == (("loss.cap", ("4.0", ABSENT)), ("loss.kind", ("cispo", "grpo")))
 
 
 def test_a_recipe_without_a_configuration_cannot_be_compared() -> None:
