@@ -29,6 +29,8 @@ from api.jobs import relay
 from api.jobs.publisher import Publisher
 from api.jobs.routes import router as jobs
 from api.logs import configure_logs
+from api.metrics.routes import router as metrics
+from api.metrics.service import Metrics
 from api.middleware import BodyLimit, RequestIds
 from api.openapi import router as openapi
 from api.recipes.routes import router as recipes
@@ -82,7 +84,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         publisher = Publisher(settings.broker_url.get_secret_value())
         stack.callback(publisher.close)
         app.state.publisher = publisher
-        app.state.forecaster = Forecaster(settings.forecast_workers, settings.forecast_timeout_s)
+        app.state.forecaster = Forecaster(
+            settings.forecast_workers, settings.forecast_timeout_s, app.state.metrics
+        )
         stack.callback(app.state.forecaster.close)
         app.state.broadcaster = Broadcaster(sessions)
         steps: list[tuple[str, Callable[[], Awaitable[object]], float]] = [
@@ -120,10 +124,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.token = read_or_make_token(settings.token_path)
     app.state.engine = make_engine(settings)
     app.state.sessions = make_sessions(app.state.engine)
+    app.state.metrics = Metrics()
     add_error_handlers(app)
     app.add_exception_handler(Replay, answer_replay)
     app.include_router(probes)
+    app.include_router(metrics)
     app.include_router(_api_router())
     app.add_middleware(BodyLimit)
-    app.add_middleware(RequestIds)
+    app.add_middleware(RequestIds, metrics=app.state.metrics)
     return app

@@ -13,10 +13,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.context import request_id
 from api.database import new_id
 from api.errors import too_large, unexpected
+from api.metrics.service import Metrics
 
 log = structlog.stdlib.get_logger("api.access")
 
 MAX_BODY_BYTES = 1_000_000
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _OWN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -26,8 +28,9 @@ class RequestIds:
     The line has method, path, status and duration; never headers, query or body.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
+        self.metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -53,14 +56,24 @@ class RequestIds:
                 raise
             await unexpected(error)(scope, receive, send_with_id)
         finally:
+            seconds = time.perf_counter() - started_at
             log.info(
                 "request",
                 method=scope["method"],
                 path=scope["path"][:300],
                 status=status,
-                duration_ms=round(1000 * (time.perf_counter() - started_at), 1),
+                duration_ms=round(1000 * seconds, 1),
             )
+            self._count(scope, status, seconds)
             request_id.reset(token)
+
+    def _count(self, scope: Scope, status: int | None, seconds: float) -> None:
+        """By the route's template: paths hold names, and there would be a metric for each."""
+        context = scope.get("fastapi", {}).get("effective_route_context") or scope.get("route")
+        route = getattr(context, "path", None) or "none"
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self.metrics.requests.labels(method, route, status).inc()
+        self.metrics.request_s.labels(method, route).observe(seconds)
 
 
 class BodyLimit:

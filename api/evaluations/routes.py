@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request
 
 from api.auth import Requires
 from api.database import SessionDep
@@ -16,9 +16,14 @@ router = APIRouter(prefix="/runs/{run}/evaluations", tags=["evaluations"])
 
 
 @router.post("", dependencies=[Depends(Requires("ingest"))])
-async def add_evaluations(run: PathName, body: EvaluationBatch, session: SessionDep) -> BatchResult:
+async def add_evaluations(
+    run: PathName, body: EvaluationBatch, session: SessionDep, request: Request
+) -> BatchResult:
     """Stores a batch in one transaction. Sending it again is harmless."""
-    return await service.ingest(session, await runs.get(session, run), body)
+    result = await service.ingest(session, await runs.get(session, run), body)
+    for item in result.results:
+        request.app.state.metrics.evaluations.labels(item.status).inc()
+    return result
 
 
 @router.get("", dependencies=[Depends(Requires("read"))])

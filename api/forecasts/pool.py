@@ -17,6 +17,7 @@ import rlcast
 from api.errors import Invalid, Overloaded
 from api.forecasts import worker
 from api.forecasts.worker import ForecastTask, GateTask, Refused
+from api.metrics.service import Metrics
 
 Task = TypeVar("Task", ForecastTask, GateTask)
 
@@ -31,7 +32,8 @@ class Forecaster:
     The same points, options and code give the same bytes, so an answer can be kept for ever.
     """
 
-    def __init__(self, workers: int, timeout_s: float) -> None:
+    def __init__(self, workers: int, timeout_s: float, metrics: Metrics) -> None:
+        self._metrics = metrics
         self._workers = workers
         self._timeout_s = timeout_s
         self._pool: ProcessPoolExecutor | None = None
@@ -58,6 +60,7 @@ class Forecaster:
     async def _answer(self, make: Callable[[Task], dict[str, Any] | Refused], task: Task) -> dict[str, Any]:
         key = content_key(make.__name__, task)
         if key in self._answers:
+            self._metrics.forecasts.labels("memory").inc()
             self._answers.move_to_end(key)
             return self._answers[key]
         running = self._running.get(key)
@@ -77,7 +80,9 @@ class Forecaster:
     async def _compute(
         self, key: str, make: Callable[[Task], dict[str, Any] | Refused], task: Task
     ) -> dict[str, Any]:
-        answer = await self._in_process(make, task)
+        self._metrics.forecasts.labels("computed").inc()
+        with self._metrics.forecast_s.time():
+            answer = await self._in_process(make, task)
         if isinstance(answer, Refused):
             raise Invalid.field(answer.field, answer.message.removeprefix(f"{answer.field}: "))
         self._answers[key] = answer

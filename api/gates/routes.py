@@ -23,6 +23,7 @@ async def decide_gate(body: GateRequest, session: SessionDep, request: Request, 
     answer = await request.app.state.forecaster.gate(task)
     gate = GateRead.model_validate(service.to_dict(await service.record(session, body, task, answer)))
     await once.keep(gate)
+    request.app.state.metrics.gates.labels(gate.verdict).inc()
     return gate
 
 
