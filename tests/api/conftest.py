@@ -100,6 +100,7 @@ class Process:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.environment = environment
+        self.log = Path(environment["RLCAST_DATA_DIR"]) / f"api-{self.port}.log"
         self.url = f"http://127.0.0.1:{self.port}"
         self.client = httpx2.Client(timeout=20, trust_env=False, verify=False)
         self.start()
@@ -107,7 +108,8 @@ class Process:
     def start(self) -> None:
         argv = [sys.executable, "-m", "uvicorn", "api.app:create_app", "--factory", "--log-level", "warning"]
         argv += ["--port", str(self.port), "--timeout-graceful-shutdown", "2"]
-        self.process = subprocess.Popen(argv, env=self.environment, stderr=subprocess.DEVNULL)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(argv, env=self.environment, stderr=log)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             assert self.process.poll() is None, "the service ended at its start"

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 
@@ -59,18 +58,25 @@ def test_request_ids_are_kept_and_answered(service: Any) -> None:
     assert odd.headers["x-request-id"] != "a b\t<script>"
 
 
-def test_logs_are_json_and_hold_no_secret(
-    capfd: pytest.CaptureFixture[str], service: Any, submit: Callable[..., Any], claim: Callable[..., Any]
-) -> None:
+def test_logs_are_json_and_hold_no_secret(start_process: Callable[..., Any]) -> None:
+    service = start_process()
     made = service.api("POST", "/tokens", json={"name": "ci", "scopes": ["read"]})
-    lease = claim(service, submit(service))["lease_token"]
-    service.request("GET", f"/runs?cursor={made['token']}", headers={"X-Request-ID": "find-me"})
-    service.client.get(f"{service.url}/api/v1/runs", headers={"Authorization": "Bearer stolen-secret"})
-    written = capfd.readouterr().err
-    lines = [json.loads(line) for line in written.splitlines() if line.startswith("{")]
-    assert {"method": "GET", "path": "/api/v1/runs", "status": 422, "request_id": "find-me"}.items() <= next(
-        line for line in lines if line.get("request_id") == "find-me"
-    ).items()
+    job = service.api("POST", "/jobs", json={"recipe": {"name": "tiny"}})
+    claim = {"attempt": 1, "runner": "host"}
+    lease = service.api("POST", f"/jobs/{job['id']}/claim", json=claim)["lease_token"]
+    address = f"{service.url}/api/v1/runs"
+    for token, query in ((made["token"], {"cursor": made["token"]}), ("stolen-secret", {})):
+        headers = {"Authorization": f"Bearer {token}", "X-Request-ID": f"find-me-{token[:6]}"}
+        service.client.get(address, headers=headers, params=query)
+    service.terminate()
+    written = service.log.read_text()
+    lines = {
+        line["request_id"]: line for line in map(json.loads, written.splitlines()) if "request_id" in line
+    }
+    asked = {"method": "GET", "path": "/api/v1/runs", "event": "request", "level": "info"}
+    assert asked.items() <= lines[f"find-me-{made['token'][:6]}"].items()
+    assert lines[f"find-me-{made['token'][:6]}"]["status"] == 422
+    assert lines["find-me-stolen"]["status"] == 401
     for secret in (service.token, made["token"], lease, "stolen-secret"):
         assert secret not in written
 
