@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 
 from api.app import create_app as create_api
 from api.settings import Settings
-from web import assets, compare, gates, jobs, live, login, recipes, runs
+from web import assets, compare, gates, jobs, live, login, recipes, runs, track_record
 from web.gateway import API, Problem
 from web.pages import page
 from web.security import SecurityHeaders
@@ -25,7 +25,15 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_exception_handler(NotLoggedIn, answer_not_logged_in)
     app.add_exception_handler(Problem, _answer_problem)
     _show_errors_as_pages(app)
-    for router in (login.router, compare.router, runs.router, recipes.router, jobs.router, gates.router):
+    for router in (
+        login.router,
+        compare.router,
+        runs.router,
+        recipes.router,
+        jobs.router,
+        gates.router,
+        track_record.router,
+    ):
         app.include_router(router)
     app.router.routes.append(live.route)
     assets.mount(app)

@@ -63,7 +63,7 @@ async def list_runs(gateway: Gateway) -> list[RunItem]:
 async def compare(gateway: Gateway, runs: Sequence[RunItem], state: CompareState) -> Comparison:
     """Forecasts every chosen curve; a curve that cannot be forecast keeps its points and says why."""
     errors = dict(state.errors)
-    chosen = _choose(runs, state, errors)
+    chosen = choose(runs, state, errors)
     await asyncio.gather(*(load_evaluations(gateway, curve, state.benchmark) for curve in chosen))
     unit = state.unit or next((run.unit for curve in chosen for run in curve.runs), "gpu_hours")
     at = state.at or _default_budget(chosen, unit)
@@ -76,7 +76,8 @@ async def compare(gateway: Gateway, runs: Sequence[RunItem], state: CompareState
     return Comparison(unit, at, list(forecasts), baseline, run_ids, errors, different)
 
 
-def _choose(runs: Sequence[RunItem], state: CompareState, errors: dict[str, str]) -> list[Chosen]:
+def choose(runs: Sequence[RunItem], state: CompareState, errors: dict[str, str]) -> list[Chosen]:
+    """The curves that the state names; names that are not found go to `errors`."""
     by_name = {run.name: run for run in runs} | {run.id: run for run in runs}
     chosen = []
     missing = [name for name in state.runs if name not in by_name]

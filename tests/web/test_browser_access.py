@@ -39,7 +39,7 @@ def test_pages_have_no_violations(dashboard: Any, open_page: Callable[..., Any],
     visit.wait_for_chart()
     visit.page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert violations(visit.page) == []
-    for path in ("/jobs", "/gates", "/recipes/tiny", "/runs/a"):
+    for path in ("/jobs", "/gates", "/track-record", "/recipes/tiny", "/runs/a"):
         visit.page.goto(dashboard.url + path)
         visit.page.wait_for_selector("main h1")
         if path == "/runs/a":

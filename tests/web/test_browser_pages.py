@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -151,3 +152,34 @@ def test_recipes_that_differ_in_one_option_say_in_which(
     visit.page.wait_for_url("**against=*")
     assert "optimizer.learning_rate" in visit.page.get_by_role("region", name="Differences").inner_text()
     assert visit.page.get_by_role("link", name="plain-1").is_visible()
+
+
+def test_a_kept_forecast_is_scored_when_its_run_gets_there(
+    dashboard: Any, open_page: Callable[..., Any]
+) -> None:
+    points = curve(0.7, n=16)
+    dashboard.add_run("a", points[:10])
+    budget = points[13][0]
+    visit = open_page()
+    visit.login("/?run=a")
+    visit.wait_for_chart()
+    page = visit.page
+    page.get_by_role("button", name="Keep for the track record").click()
+    page.get_by_text("Give a budget first").wait_for()
+    visit.problems.clear()  # Chromium logs the 422
+    page.get_by_label("Budget").fill(f"{budget}")
+    visit.until("new URLSearchParams(location.search).get('at') > 0")
+    page.get_by_role("button", name="Keep for the track record").click()
+    page.get_by_text("1 forecast kept").wait_for()
+    page.goto(f"{dashboard.url}/track-record")
+    assert "0 forecast values scored, 1 still to come" in page.locator("main").inner_text()
+    dashboard.add_points("a", points[10:], first_step=10)
+    deadline = time.monotonic() + 30
+    while "1 forecast value scored" not in page.locator("main").inner_text():
+        assert time.monotonic() < deadline
+        page.wait_for_timeout(500)
+        page.reload()
+    row = page.get_by_role("region", name="Table of misses").get_by_role("row").nth(1)
+    assert "0.6" in row.inner_text()
+    actual = float(row.get_by_role("cell").nth(3).inner_text())
+    assert actual == pytest.approx(points[13][1], abs=0.002)

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-PAGES = ("/", "/jobs", "/gates")
+PAGES = ("/", "/jobs", "/gates", "/track-record")
 DATA = ("/compare/data", "/compare/side", "/compare/catalogue", "/compare/points.csv", "/jobs/part", "/live")
 
 
@@ -48,10 +48,12 @@ def test_data_is_not_given_without_the_cookie_even_with_the_token(dashboard: Any
 def test_every_route_of_the_dashboard_refuses_strangers() -> None:
     from fastapi.routing import APIRoute
 
-    from web import compare, gates, jobs, recipes, runs
+    from web import compare, gates, jobs, recipes, runs, track_record
     from web.session import require_session
 
-    routes = [r for module in (compare, gates, jobs, recipes, runs) for r in module.router.routes]
+    routes = [
+        r for module in (compare, gates, jobs, recipes, runs, track_record) for r in module.router.routes
+    ]
     assert len(routes) > 10
     for route in routes:
         assert isinstance(route, APIRoute)
@@ -114,7 +116,12 @@ def test_sessions_expire(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_changes_from_elsewhere_are_refused(
     dashboard: Any, reader: httpx2.Client, headers: dict[str, str]
 ) -> None:
-    for path, body in (("/login", {"token": dashboard.token}), ("/logout", {}), ("/jobs/x/cancel", {})):
+    for path, body in (
+        ("/login", {"token": dashboard.token}),
+        ("/logout", {}),
+        ("/jobs/x/cancel", {}),
+        ("/compare/keep", {}),
+    ):
         answer = reader.post(path, data=body, headers=headers)
         assert answer.status_code == 403
         assert "set-cookie" not in answer.headers

@@ -126,6 +126,13 @@ place("exports").addEventListener("click", (event) => {
   if (format && shown) save(chart, format, shown);
 });
 
+place("keep").addEventListener("click", async () => {
+  const answer = await fetch(`/compare/keep?${queryOf(form)}`, { method: "POST" });
+  const body = await answer.json().catch(() => ({}));
+  place("kept").textContent = body.message ?? body.detail ?? `The service answered ${answer.status}.`;
+  place("kept").hidden = false;
+});
+
 listen("/live", {
   onState: (state) => showState(place("live"), state),
   onFresh: () => {
