@@ -61,8 +61,13 @@ class TinyQwen3(Part):
         return self
 
 
+ALPHABET = "0123456789+=,>"  # of the arithmetic task; the last two with thinking only
+
+
 class Arithmetic(Part):
     """Addition of two numbers of `digits` digits. `seed` draws the prompts; held-out ones never train.
+
+    With `thinking`, the worked answers first add column by column, and only what follows `>` is graded.
 
     It is apart from the recipe's seed, so that repeats of a recipe are evaluated on the same questions.
     """
@@ -72,6 +77,7 @@ class Arithmetic(Part):
     seed: Annotated[int, Field(ge=0, lt=2**31)] = 0
     train_prompts: PositiveInt = 20_000
     heldout_prompts: PositiveInt = 200
+    thinking: bool = False
     grader_timeout_s: PositiveFloat = 10.0
 
     @model_validator(mode="after")
@@ -84,6 +90,41 @@ class Arithmetic(Part):
                 f"{possible // 2}, or more digits"
             )
         return self
+
+
+THINK_END = ">"
+
+
+class Interruption(Part):
+    """Ends the thinking by force: `phrase` is inserted when it is still open after a number of tokens that is
+    drawn for every completion from [min_tokens, max_tokens]. Inserted tokens are not trained on.
+    """
+
+    kind: Literal["interruption"]
+    min_tokens: PositiveInt
+    max_tokens: PositiveInt
+    phrase: Annotated[str, Field(min_length=1, max_length=200)] = THINK_END
+
+    @model_validator(mode="after")
+    def _range_and_end(self) -> Interruption:
+        if self.min_tokens > self.max_tokens:
+            raise ValueError(
+                f"min_tokens ({self.min_tokens}) must not be above max_tokens ({self.max_tokens})"
+            )
+        if not self.phrase.endswith(THINK_END) or set(self.phrase) - set(ALPHABET):
+            raise ValueError(f"phrase must end with `{THINK_END}` and use only the characters {ALPHABET}")
+        return self
+
+
+class LengthPenalty(Part):
+    """A right answer of n tokens gets clip((max_tokens - n) / cache_tokens - 1, -1, 0) less in training."""
+
+    kind: Literal["penalty"]
+    max_tokens: PositiveInt
+    cache_tokens: PositiveInt
+
+
+LengthControl = Annotated[Interruption | LengthPenalty, Field(discriminator="kind")]
 
 
 class Sampling(Part):
@@ -260,6 +301,7 @@ class Recipe(Part):
     precision: Precision = Precision()
     task: Arithmetic = Arithmetic()
     sampling: Sampling = Sampling()
+    length: LengthControl | None = None
     pipeline: Pipeline = PpoOffPolicy()
     loss: Loss = Cispo()
     aggregation: Aggregation = "prompt"
@@ -282,6 +324,16 @@ class Recipe(Part):
             if isinstance(data.get(part), dict)
         }
         return {**data, **filled}
+
+    @model_validator(mode="after")
+    def _interruption_leaves_room(self) -> Recipe:
+        if isinstance(self.length, Interruption):
+            if not self.task.thinking:
+                raise ValueError("length: interruption needs a task that thinks; set task.thinking: true")
+            needed = self.length.max_tokens + len(self.length.phrase) + self.task.digits + 2
+            if self.sampling.max_new_tokens < needed:
+                raise ValueError(f"sampling.max_new_tokens: an interrupted completion needs {needed} tokens")
+        return self
 
     @property
     def devices_held(self) -> int:
@@ -338,6 +390,7 @@ def recipe_errors(exc: ValidationError) -> list[dict[str, str]]:
 _TAGS = {
     "loss": ("cispo", "dapo", "grpo", "gspo", "reinforce"),
     "pipeline": ("ppo-off-policy", "pipeline-rl"),
+    "length": ("interruption", "penalty"),
 }
 _AMBIGUOUS = {"epsilon", "epsilon_high", "epsilon_low", "eps_max", "eps_clip", "clip_ratio", "ratio_clip_max"}
 

@@ -12,7 +12,8 @@ from torch import Tensor
 from rlcast.recipe import Recipe
 from runners.trainer.advantages import advantages
 from runners.trainer.aggregation import sample_weights
-from runners.trainer.types import Group
+from runners.trainer.length import training_rewards
+from runners.trainer.types import Group, Sample
 
 
 @dataclass(frozen=True)
@@ -34,26 +35,45 @@ class Batch:
             yield Batch(**part)
 
 
-def has_signal(group: Group) -> bool:
-    """False when all rewards of a prompt are the same: every advantage would be zero."""
-    return len(set(group.rewards())) > 1
+@dataclass(frozen=True)
+class Row:
+    """One completion to train on: its prompt's place among those kept, and the reward it trains with."""
+
+    index: int
+    prompt_ids: list[int]
+    sample: Sample
+    reward: float
+
+
+def rows_of(groups: list[Group], recipe: Recipe) -> list[Row]:
+    """Drops completions without a reward and, when the recipe says so, prompts without signal: those whose
+    rewards are all the same, so that their advantages would be zero."""
+    rows: list[Row] = []
+    kept = 0
+    for group in groups:
+        rewards = training_rewards(group, recipe.length)
+        if recipe.filters.zero_variance and len({r for r in rewards if r is not None}) < 2:
+            continue
+        pairs = zip(group.samples, rewards, strict=True)
+        rows += [Row(kept, group.prompt_ids, s, r) for s, r in pairs if r is not None]
+        kept += 1
+    return rows
 
 
 def make_batch(groups: list[Group], recipe: Recipe, pad_id: int) -> Batch:
-    """Drops completions without a reward and, when the recipe says so, prompts without signal."""
-    kept = [group for group in groups if has_signal(group) or not recipe.filters.zero_variance]
-    rows = [(index, g, s) for index, g in enumerate(kept) for s in g.samples if s.reward is not None]
-    group_index = torch.tensor([index for index, _, _ in rows], dtype=torch.long)
-    rewards = torch.tensor([s.reward for _, _, s in rows], dtype=torch.float64)
-    width = max((len(g.prompt_ids) + len(s.token_ids) for _, g, s in rows), default=1)
+    """The rows of `rows_of` as tensors."""
+    rows = rows_of(groups, recipe)
+    group_index = torch.tensor([row.index for row in rows], dtype=torch.long)
+    rewards = torch.tensor([row.reward for row in rows], dtype=torch.float64)
+    width = max((len(row.prompt_ids) + len(row.sample.token_ids) for row in rows), default=1)
     token_ids = torch.full((len(rows), width), pad_id, dtype=torch.long)
     mask = torch.zeros((len(rows), width), dtype=torch.bool)
     old_logprobs = torch.zeros((len(rows), width))
-    for row, (_, group, sample) in enumerate(rows):
-        start, end = len(group.prompt_ids), len(group.prompt_ids) + len(sample.token_ids)
-        token_ids[row, :end] = torch.tensor(group.prompt_ids + sample.token_ids)
-        old_logprobs[row, start:end] = torch.tensor(sample.logprobs)
-        mask[row, start:end] = True
+    for i, row in enumerate(rows):
+        start, end = len(row.prompt_ids), len(row.prompt_ids) + len(row.sample.token_ids)
+        token_ids[i, :end] = torch.tensor(row.prompt_ids + row.sample.token_ids)
+        old_logprobs[i, start:end] = torch.tensor(row.sample.logprobs)
+        mask[i, start:end] = torch.tensor(row.sample.chosen)
     return Batch(
         token_ids=token_ids,
         mask=mask,

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
+from rlcast.recipe import Interruption, Recipe
+from runners.trainer.length import Interrupter
 from runners.trainer.model import Policy
 from runners.trainer.seeding import derived_seed
 from runners.trainer.tokenizer import CharTokenizer
 from runners.trainer.types import Group, Prompt, Sample
+
+
+def interruption_of(recipe: Recipe) -> Interruption | None:
+    """The recipe's rule for ending the thinking by force, if it has one."""
+    return recipe.length if isinstance(recipe.length, Interruption) else None
 
 
 class Generator(Protocol):
@@ -39,12 +47,14 @@ class TorchGenerator:
         tokenizer: CharTokenizer,
         max_new_tokens: int,
         newest_version: Callable[[], int],
+        interruption: Interruption | None = None,
         max_batch: int = 1024,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
         self._max_new_tokens = max_new_tokens
         self._newest_version = newest_version
+        self._interruption = interruption
         self._max_batch = max_batch
 
     def generate(self, prompts: Sequence[Prompt], samples_per_prompt: int, seed: int) -> list[Group]:
@@ -52,11 +62,9 @@ class TorchGenerator:
         random = torch.Generator().manual_seed(derived_seed("generate", seed))
         for batch in self._batches(groups, max(1, self._max_batch // samples_per_prompt)):
             prompt_ids = torch.tensor([group.prompt_ids for group in batch])
-            tokens, logprobs, versions = self._sample(prompt_ids, samples_per_prompt, random)
-            rows = zip(tokens.tolist(), logprobs.tolist(), strict=True)
-            for i, (row, row_logprobs) in enumerate(rows):
-                sample = self._to_sample(row, row_logprobs, versions)
-                batch[i // samples_per_prompt].samples.append(sample)
+            drawn = self._sample(prompt_ids, samples_per_prompt, random)
+            for i in range(len(drawn.tokens)):
+                batch[i // samples_per_prompt].samples.append(self._to_sample(drawn, i))
         return groups
 
     @staticmethod
@@ -71,35 +79,61 @@ class TorchGenerator:
     @torch.inference_mode()
     def _sample(
         self, prompt_ids: Int[Tensor, "prompt prompt_token"], n: int, random: torch.Generator
-    ) -> tuple[Int[Tensor, "sample token"], Float[Tensor, "sample token"], list[int]]:
+    ) -> _Drawn:
+        rows = len(prompt_ids) * n
+        interrupter = None
+        if self._interruption is not None:
+            interrupter = Interrupter(self._interruption, self._tokenizer, rows, random)
         versions = [self._newest_version()]
         cache = self._model.new_cache()
         logits = self._model(prompt_ids, cache)[:, -1]
         logits = logits.repeat_interleave(n, dim=0)
         cache.batch_repeat_interleave(n)
-        done: Bool[Tensor, " sample"] = torch.zeros(len(logits), dtype=torch.bool)
-        tokens, logprobs = [], []
-        for step in range(self._max_new_tokens):
+        done = torch.zeros(rows, dtype=torch.bool)
+        nothing = torch.zeros(rows, dtype=torch.bool)
+        tokens, logprobs, injected = [], [], []
+        for index in range(self._max_new_tokens):
             all_logprobs = logits.log_softmax(dim=-1)
-            chosen = torch.multinomial(all_logprobs.exp(), 1, generator=random)
-            logprobs.append(all_logprobs.gather(1, chosen)[:, 0])
-            token = torch.where(done, self._tokenizer.pad_id, chosen[:, 0])
+            choice = torch.multinomial(all_logprobs.exp(), 1, generator=random)
+            token, forced = choice[:, 0], nothing
+            if interrupter is not None:
+                token, forced = interrupter.force(index, token, done)
+            token = torch.where(done, self._tokenizer.pad_id, token)
             tokens.append(token)
+            logprobs.append(all_logprobs.gather(1, choice)[:, 0].masked_fill(forced, 0.0))
+            injected.append(forced)
             done |= token == self._tokenizer.eos_id
-            if done.all() or step == self._max_new_tokens - 1:
+            if done.all() or index == self._max_new_tokens - 1:
                 break
             versions.append(self._newest_version())
             logits = self._model(token[:, None], cache)[:, -1]
-        return torch.stack(tokens, dim=1), torch.stack(logprobs, dim=1), versions
-
-    def _to_sample(self, row: list[int], logprobs: list[float], versions: list[int]) -> Sample:
-        finished = self._tokenizer.eos_id in row
-        length = row.index(self._tokenizer.eos_id) + 1 if finished else len(row)
-        token_ids = row[:length]
-        return Sample(
-            token_ids=token_ids,
-            logprobs=logprobs[:length],
-            versions=versions[:length],
-            text=self._tokenizer.decode(token_ids),
-            finished=finished,
+        return _Drawn(
+            tokens=torch.stack(tokens, dim=1).tolist(),
+            logprobs=torch.stack(logprobs, dim=1).tolist(),
+            injected=torch.stack(injected, dim=1).tolist(),
+            versions=versions,
         )
+
+    def _to_sample(self, drawn: _Drawn, row: int) -> Sample:
+        token_ids = drawn.tokens[row]
+        finished = self._tokenizer.eos_id in token_ids
+        length = token_ids.index(self._tokenizer.eos_id) + 1 if finished else len(token_ids)
+        injected = drawn.injected[row][:length]
+        return Sample(
+            token_ids=token_ids[:length],
+            logprobs=drawn.logprobs[row][:length],
+            versions=drawn.versions[:length],
+            text=self._tokenizer.decode(token_ids[:length]),
+            finished=finished,
+            injected=injected if any(injected) else [],
+        )
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A batch as it was sampled, one list a row; rows go on with padding behind their end."""
+
+    tokens: list[list[int]]
+    logprobs: list[list[float]]
+    injected: list[list[bool]]
+    versions: list[int]

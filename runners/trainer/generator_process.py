@@ -19,7 +19,7 @@ import torch
 
 from rlcast.recipe import PipelineRl, Recipe
 from runners.trainer.children import Child
-from runners.trainer.generator import TorchGenerator
+from runners.trainer.generator import TorchGenerator, interruption_of
 from runners.trainer.model import build_model
 from runners.trainer.tokenizer import CharTokenizer
 from runners.trainer.types import Group, Prompt
@@ -166,7 +166,11 @@ def _serve(
     model = build_model(recipe.model, recipe.precision, tokenizer.vocab_size, max_length)
     worker = _Worker(connection, mailbox, running)
     generator = TorchGenerator(
-        model, tokenizer, recipe.sampling.max_new_tokens, lambda: worker.use_newest(model)
+        model,
+        tokenizer,
+        recipe.sampling.max_new_tokens,
+        lambda: worker.use_newest(model),
+        interruption_of(recipe),
     )
     connection.send("ready")
     worker.serve(generator, recipe.sampling.prompts_per_step)

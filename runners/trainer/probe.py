@@ -30,7 +30,8 @@ def mean_gap(model: torch.nn.Module, groups: list[Group]) -> float:
             for sample in group.samples:
                 row = torch.tensor([group.prompt_ids + sample.token_ids])
                 own = token_logprobs(model, row)[0, len(group.prompt_ids) :]
-                gaps += (own - torch.tensor(sample.logprobs)).abs().tolist()
+                gap = (own - torch.tensor(sample.logprobs)).abs()
+                gaps += gap[torch.tensor(sample.chosen)].tolist()
     return sum(gaps) / len(gaps)
 
 

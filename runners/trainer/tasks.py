@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Protocol
 
-from rlcast.recipe import Arithmetic
+from rlcast.recipe import ALPHABET, THINK_END, Arithmetic
 from runners.trainer.seeding import derived_seed
 from runners.trainer.types import Prompt
 
@@ -23,7 +23,11 @@ class Task(Protocol):
     def heldout_prompts(self) -> list[Prompt]: ...
 
     def warm_start_prompt(self, position: int) -> Prompt:
-        """A worked example for supervised training; never a held-out one."""
+        """A question for supervised training; never a held-out one."""
+        ...
+
+    def worked_answer(self, prompt: Prompt) -> str:
+        """What supervised training shows for a question: the thinking, if any, and the answer."""
         ...
 
     def grade(self, prompt: Prompt, completion: str) -> float:
@@ -42,9 +46,9 @@ class ArithmeticTask:
     the same questions.
     """
 
-    alphabet = "0123456789+="
-
     def __init__(self, spec: Arithmetic) -> None:
+        self.alphabet = ALPHABET if spec.thinking else ALPHABET[:-2]
+        self._thinking = spec.thinking
         self._low = 10 ** (spec.digits - 1)
         self._span = 10**spec.digits - self._low
         self._seed = spec.seed
@@ -78,6 +82,25 @@ class ArithmeticTask:
             pass
         return self._prompt(prompt_id)
 
+    def worked_answer(self, prompt: Prompt) -> str:
+        """With thinking `5+8=13,4+7+1=12,3+6+1=10>3201` for 345+678."""
+        if not self._thinking:
+            return prompt.answer
+        a, b = (number[::-1] for number in prompt.text.rstrip("=").split("+"))
+        columns, carry = [], 0
+        for x, y in zip(a, b, strict=True):
+            total = int(x) + int(y) + carry
+            columns.append(f"{x}+{y}{'+1' if carry else ''}={total}")
+            carry = total // 10
+        return ",".join(columns) + THINK_END + prompt.answer
+
     def grade(self, prompt: Prompt, completion: str) -> float:
-        """Exactly the digits: a missing, extra or foreign character makes the answer wrong."""
+        """Exactly the digits of the answer: a missing, extra or foreign character makes it wrong.
+
+        With thinking, the answer is what follows the first `>`; without any there is no answer.
+        """
+        if self._thinking:
+            _, ended, completion = completion.partition(THINK_END)
+            if not ended:
+                return 0.0
         return float(completion == prompt.answer)

@@ -20,11 +20,15 @@ class CharTokenizer:
     def vocab_size(self) -> int:
         return len(self.alphabet) + 3
 
+    def encode(self, text: str) -> list[int]:
+        """The tokens of the text alone, without begin or end."""
+        return [self._id_of[character] for character in text]
+
     def encode_prompt(self, text: str) -> list[int]:
-        return [self.bos_id, *(self._id_of[character] for character in text)]
+        return [self.bos_id, *self.encode(text)]
 
     def encode_completion(self, text: str) -> list[int]:
-        return [*(self._id_of[character] for character in text), self.eos_id]
+        return [*self.encode(text), self.eos_id]
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text up to the end of sequence. Padding or begin tokens that a model emits become `?`."""

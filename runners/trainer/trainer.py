@@ -14,7 +14,7 @@ from runners.trainer.checkpoint import Checkpoint, CheckpointStore
 from runners.trainer.evaluate import evaluate
 from runners.trainer.events import EventLog
 from runners.trainer.flops import FlopCounter
-from runners.trainer.generator import TorchGenerator
+from runners.trainer.generator import TorchGenerator, interruption_of
 from runners.trainer.generator_process import GeneratorProcess
 from runners.trainer.grading import GraderProcess
 from runners.trainer.learner import Learner, UpdateStats
@@ -52,8 +52,9 @@ class Trainer:
         self._max_length = self._longest_prompt() + recipe.sampling.max_new_tokens
         self.model = build_model(recipe.model, recipe.precision, self._tokenizer.vocab_size, self._max_length)
         self._generator = TorchGenerator(
-            self.model, self._tokenizer, recipe.sampling.max_new_tokens, newest_version=lambda: self.step
-        )
+            self.model, self._tokenizer, recipe.sampling.max_new_tokens,
+            newest_version=lambda: self.step, interruption=interruption_of(recipe),
+        )  # fmt: skip
         self._grader = GraderProcess(self._task.grade, recipe.task.grader_timeout_s)
         self._prompts = PromptStream(
             self._task, recipe.seed, PassRateTable(recipe.filters.no_positive_resampling)

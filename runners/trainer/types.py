@@ -24,6 +24,7 @@ class Sample:
     versions:  the optimiser step of the weights that sampled each token.
     finished:  False when the length limit cut it.
     reward:    1.0 right, 0.0 wrong or unparsable, None when the grader itself failed.
+    injected:  which tokens were forced in by an interruption; empty when none was.
     """
 
     token_ids: list[int]
@@ -32,6 +33,16 @@ class Sample:
     text: str
     finished: bool
     reward: float | None = None
+    injected: list[bool] = field(default_factory=list)
+
+    @property
+    def chosen(self) -> list[bool]:
+        """For each token, whether the policy chose it."""
+        return [not injected for injected in self.injected] or [True] * len(self.token_ids)
+
+    @property
+    def is_interrupted(self) -> bool:
+        return any(self.injected)
 
 
 @dataclass

@@ -122,7 +122,7 @@ def _supervised_loss(
     for i in range(plan.batch_size):
         prompt = task.warm_start_prompt(step * plan.batch_size + i)
         question = tokenizer.encode_prompt(prompt.text)
-        rows.append(question + tokenizer.encode_completion(prompt.answer))
+        rows.append(question + tokenizer.encode_completion(task.worked_answer(prompt)))
         starts.append(len(question))
     width = max(map(len, rows))
     token_ids = torch.tensor([row + [tokenizer.pad_id] * (width - len(row)) for row in rows])

@@ -75,6 +75,26 @@ def test_what_is_not_a_mapping_is_one_line(text: str) -> None:
         ({"name": "a", "optimizer": {"learning_rate": float("nan")}}, "optimizer.learning_rate", "finite"),
         ({"name": "a", "model": {"heads": 3}}, "model", "multiple of kv_heads"),
         ({"name": "a", "task": {"digits": 1, "train_prompts": 90}}, "task", "more digits"),
+        (
+            {"name": "a", "length": {"kind": "interruption", "min_tokens": 9, "max_tokens": 8}},
+            "length",
+            "min_tokens (9)",
+        ),
+        (
+            {"name": "a", "length": {"kind": "interruption", "min_tokens": 2, "max_tokens": 8}},
+            "recipe",
+            "task.thinking: true",
+        ),
+        (
+            {
+                "name": "a",
+                "task": {"thinking": True},
+                "length": {"kind": "interruption", "min_tokens": 2, "max_tokens": 8},
+            },
+            "recipe",
+            "needs 14 tokens",
+        ),
+        ({"name": "a", "precision": {"fp32_head": False}}, "precision", "needs compute: bfloat16"),
         ({"name": "../../etc"}, "name", "pattern"),
         ({}, "name", "required"),
     ],
