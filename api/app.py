@@ -128,7 +128,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     add_error_handlers(app)
     app.add_exception_handler(Replay, answer_replay)
     app.include_router(probes)
-    app.include_router(metrics)
+    app.include_router(metrics, responses=_PROBLEMS)
     app.include_router(_api_router())
     app.add_middleware(BodyLimit)
     app.add_middleware(RequestIds, metrics=app.state.metrics)

@@ -170,6 +170,7 @@ async def _http_problem(request: Request, error: Exception) -> JSONResponse:
 
 
 _DETAIL = {
+    400: "the body cannot be read as JSON in UTF-8; check its encoding and nesting",
     404: "no such address; GET /api/v1/openapi.json lists them",
     413: "the request is larger than 1 MB; send it in parts",
 }

@@ -22,16 +22,39 @@ async def get_document(request: Request) -> dict[str, Any]:
 def document(app: FastAPI) -> dict[str, Any]:
     """The document of an application's routes under `/api/v1` and its probes.
 
-    FastAPI lists errors under the media type of the answer; ours are always problem documents.
+    FastAPI lists errors under the media type of the answer; ours are always problem documents. Those that
+    every route of a kind can give are added here, so that no route forgets them.
     """
     spec: dict[str, Any] = app.openapi()
-    for path in spec["paths"].values():
-        for operation in path.values():
-            for status, response in operation["responses"].items():
-                if status in ("401", "403", "404", "409", "413", "422", "503"):
+    for path, item in spec["paths"].items():
+        for method, operation in item.items():
+            responses = operation["responses"]
+            if "401" not in responses:
+                continue  # a probe
+            for status in _errors_of(method, path, "requestBody" in operation):
+                responses.setdefault(status, {"description": _WORDS[status]})
+            for status in responses:
+                if status.startswith(("4", "5")):
                     problem = {"$ref": "#/components/schemas/Problem"}
-                    response["content"] = {"application/problem+json": {"schema": problem}}
+                    responses[status]["content"] = {"application/problem+json": {"schema": problem}}
     return spec
+
+
+_WORDS = {
+    "400": "The body cannot be read.",
+    "404": "What is named does not exist.",
+    "409": "The request contradicts what is stored; `code` says how.",
+    "413": "The body is larger than 1 MB.",
+}
+
+
+def _errors_of(method: str, path: str, has_body: bool) -> list[str]:
+    statuses = ["400", "413"] if has_body else []
+    if method != "get":
+        statuses.append("409")
+    if "{" in path or has_body or path.endswith(("/events", "/forecasts")):
+        statuses.append("404")
+    return statuses
 
 
 def text(app: FastAPI) -> str:

@@ -13,7 +13,12 @@ from api.recipes.schemas import RecipeCreate, RecipeRead
 router = APIRouter(prefix="/recipes", tags=["recipes"])
 
 
-@router.post("", status_code=201, dependencies=[Depends(Requires("ingest"))])
+@router.post(
+    "",
+    status_code=201,
+    dependencies=[Depends(Requires("ingest"))],
+    responses={200: {"model": RecipeRead, "description": "It existed already."}},
+)
 async def create_recipe(body: RecipeCreate, session: SessionDep, response: Response) -> RecipeRead:
     """Stores a version. The same name and content again answers 200 with the stored one."""
     recipe, is_new = await service.get_or_create(session, body.name, body.config, body.description)

@@ -14,7 +14,12 @@ from api.runs.schemas import RunCreate, RunRead
 router = APIRouter(prefix="/runs", tags=["runs"])
 
 
-@router.post("", status_code=201, dependencies=[Depends(Requires("ingest"))])
+@router.post(
+    "",
+    status_code=201,
+    dependencies=[Depends(Requires("ingest"))],
+    responses={200: {"model": RunRead, "description": "It existed already."}},
+)
 async def create_run(body: RunCreate, session: SessionDep, response: Response, once: OnceDep) -> RunRead:
     """Makes a run. The same request again answers 200; the same name with other fields 409."""
     run, is_new = await service.create(session, body)
