@@ -17,12 +17,17 @@ from runners.trainer.types import Group
 
 @dataclass(frozen=True)
 class UpdateStats:
-    """What one update did. `trained_tokens` counts prompt and completion tokens of the rows trained on."""
+    """What one update did.
+
+    trained_tokens: prompt and completion tokens of the rows trained on. ess: effective sample size of the
+    tokens' ratios pi_train / pi_gen, 1 when on-policy.
+    """
 
     loss: float
     grad_norm: float
     rows: int
     trained_tokens: int
+    ess: float
 
 
 def token_logprobs(
@@ -33,6 +38,11 @@ def token_logprobs(
     chosen = token_ids[:, 1:, None]
     logprobs = logits.gather(2, chosen)[..., 0] - logits.logsumexp(dim=-1)
     return torch.nn.functional.pad(logprobs, (1, 0))
+
+
+def effective_sample_size(ratios: Float[Tensor, " token"]) -> float:
+    """(sum w)^2 / (n sum w^2), between 1/n and 1: weights 1, 1, 2, 4 give 64 / (4 * 22) = 0.727."""
+    return float(ratios.sum().square() / (len(ratios) * ratios.square().sum()))
 
 
 class Learner:
@@ -56,24 +66,30 @@ class Learner:
         """The update number `step` (from 0). Without any signal in the batch the weights stay as they are."""
         batch = make_batch(groups, self._recipe, self._pad_id)
         if len(batch) == 0 or not bool(batch.mask.any()):
-            return UpdateStats(loss=0.0, grad_norm=0.0, rows=0, trained_tokens=0)
+            return UpdateStats(loss=0.0, grad_norm=0.0, rows=0, trained_tokens=0, ess=1.0)
         self._set_learning_rate(step)
         self.optimizer.zero_grad(set_to_none=True)
-        loss = sum(self._accumulate(part) for part in batch.split(self._max_rows))
+        parts = [self._accumulate(part) for part in batch.split(self._max_rows)]
         grad_norm = torch.nn.utils.clip_grad_norm_(
             self._model.parameters(), self._recipe.optimizer.max_grad_norm, error_if_nonfinite=True
         )
         self.optimizer.step()
         return UpdateStats(
-            loss=loss, grad_norm=float(grad_norm), rows=len(batch), trained_tokens=batch.token_ids.numel()
+            loss=sum(loss for loss, _ in parts),
+            grad_norm=float(grad_norm),
+            rows=len(batch),
+            trained_tokens=batch.token_ids.numel(),
+            ess=effective_sample_size(torch.cat([ratios for _, ratios in parts])),
         )
 
-    def _accumulate(self, batch: Batch) -> float:
+    def _accumulate(self, batch: Batch) -> tuple[float, Float[Tensor, " token"]]:
+        """Adds a part's gradient. Returns its share of the loss and the ratios of its trained tokens."""
         logprobs = token_logprobs(self._model, batch.token_ids)
         losses = token_losses(self._recipe.loss, logprobs, batch.old_logprobs, batch.advantages, batch.mask)
         loss = (losses.sum(dim=1) * batch.weights).sum()
         loss.backward()
-        return float(loss.detach())
+        ratios = (logprobs.detach() - batch.old_logprobs)[batch.mask].exp()
+        return float(loss.detach()), ratios
 
     def _set_learning_rate(self, step: int) -> None:
         plan = self._recipe.optimizer

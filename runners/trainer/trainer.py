@@ -184,6 +184,7 @@ class Trainer:
             "loss": update.loss,
             "grad_norm": update.grad_norm,
             "trained_rows": update.rows,
+            "ess": update.ess,
             "excluded_prompts": self._prompts.table.excluded(),
             **stats,
             **rollouts.metrics(),

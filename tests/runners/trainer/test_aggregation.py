@@ -10,7 +10,7 @@ import torch
 from rlcast.recipe import Recipe
 from runners.trainer.aggregation import sample_weights
 from runners.trainer.batch import make_batch
-from runners.trainer.learner import Learner
+from runners.trainer.learner import Learner, effective_sample_size
 from runners.trainer.model import build_model, parameters_of
 from runners.trainer.types import Group, Prompt, Sample
 
@@ -94,6 +94,11 @@ def test_zero_variance_prompts_are_dropped_before_the_spread_is_taken(
     unfiltered = make_batch(mixed, small_recipe(filters={"zero_variance": False}), pad_id=0)
     assert len(unfiltered) == 12
     assert unfiltered.advantages.abs().max().item() == pytest.approx(1.7321 * 1.2247, abs=1e-3)
+
+
+def test_effective_sample_size() -> None:
+    assert effective_sample_size(torch.tensor([1.0, 1.0, 2.0, 4.0])) == pytest.approx(0.7273, abs=1e-4)
+    assert effective_sample_size(torch.ones(7)) == pytest.approx(1.0)
 
 
 def test_a_completion_without_reward_is_left_out_and_not_counted_as_wrong(
