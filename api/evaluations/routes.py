@@ -21,8 +21,9 @@ async def add_evaluations(
 ) -> BatchResult:
     """Stores a batch in one transaction. Sending it again is harmless."""
     result = await service.ingest(session, await runs.get(session, run), body)
-    for item in result.results:
-        request.app.state.metrics.evaluations.labels(item.status).inc()
+    received = request.app.state.metrics.evaluations
+    for status in ("created", "duplicates", "superseded"):
+        received.labels(status).inc(getattr(result, status))
     return result
 
 
