@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -16,7 +15,7 @@ from rlcast.figures import forecast_spec
 from web.activity import latest
 from web.compare_data import Comparison, compare, list_runs
 from web.compare_state import LEVELS, CompareState, parse_state, parse_theme
-from web.compare_view import RunItem, curves_of, default_runs, groups_of, rows_of, window_of
+from web.compare_view import RunItem, curves_of, groups_of, resolve, rows_of, window_of
 from web.export import forecasts_csv, points_csv
 from web.gateway import MAX_LISTED, Gateway, gateway_of
 from web.pages import fragment, page, plain_text
@@ -28,8 +27,7 @@ GatewayDep = Annotated[Gateway, Depends(gateway_of)]
 
 
 def _state(request: Request, runs: Sequence[RunItem]) -> CompareState:
-    state = parse_state(request.query_params)
-    return state if state.chosen else replace(state, runs=default_runs(runs))
+    return resolve(parse_state(request.query_params), runs)
 
 
 def _catalogue(runs: Sequence[RunItem], state: CompareState) -> dict[str, Any]:
@@ -75,6 +73,7 @@ def _panel(result: Comparison, state: CompareState, theme: Any) -> dict[str, Any
         rows=rows_of(forecasts, theme),
         headline=headline(forecasts),
         at=result.at,
+        reach=state.reach,
         level=state.level,
         different=result.different,
     )

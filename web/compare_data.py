@@ -82,14 +82,11 @@ def choose(runs: Sequence[RunItem], state: CompareState, errors: dict[str, str])
     chosen = []
     missing = [name for name in state.runs if name not in by_name]
     for name in state.recipes:
-        members = [run for run in runs if run.recipe == name]
-        if members:
+        if members := [run for run in runs if run.recipe == name]:
             chosen.append(Chosen(name, name, newest_version(members), recipe_pooled=True))
         else:
             missing.append(name)
-    for name in state.runs:
-        if run := by_name.get(name):
-            chosen.append(Chosen(run.name, run.recipe, [run]))
+    chosen += [Chosen(run.name, run.recipe, [run]) for name in state.runs if (run := by_name.get(name))]
     if missing:
         errors["run"] = f"not found: {', '.join(missing[:5])}; choose from the list"
     return chosen
@@ -151,6 +148,7 @@ def forecast_request(curve: Chosen, state: CompareState, unit: str, at: float | 
         "law": state.law,
         "level": state.level,
         "at": [at] if at else [],
+        "reach": [state.reach] if state.reach else [],
         "benchmark": state.benchmark,
         "min_compute": state.min_compute,
         "max_compute": state.max_compute,

@@ -21,7 +21,8 @@ _SUFFIXES = {"k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "t": 1e12}
 
 @dataclass(frozen=True)
 class CompareState:
-    """`min_compute`, `max_compute` and `at` are in `unit`; None leaves the choice to the data.
+    """`min_compute`, `max_compute` and `at` are in `unit`; None leaves the choice to the data. `reach` is
+    a pass rate whose compute is asked for.
 
     `chosen` says that the reader chose the curves, even if none; without it the newest runs are shown.
     """
@@ -35,6 +36,7 @@ class CompareState:
     min_compute: float | None = None
     max_compute: float | None = None
     at: float | None = None
+    reach: float | None = None
     baseline: str | None = None
     margin: float = 0.02
     chosen: bool = False
@@ -65,6 +67,7 @@ _FIELDS = {
     "min": "min_compute",
     "max": "max_compute",
     "at": "at",
+    "reach": "reach",
     "baseline": "baseline",
     "margin": "margin",
 }
@@ -99,6 +102,7 @@ def parse_state(query: QueryParams) -> CompareState:
         min_compute=reader.compute("min"),
         max_compute=reader.compute("max"),
         at=reader.compute("at"),
+        reach=reader.rate("reach"),
         baseline=reader.text("baseline"),
         margin=reader.margin(),
         chosen="run" in query or "recipe" in query,
@@ -145,6 +149,19 @@ class _Reader:
     def level(self) -> float:
         text = self.choice("level", [f"{level:g}" for level in LEVELS], "0.9")
         return float(text)
+
+    def rate(self, key: str) -> float | None:
+        text = self.text(key)
+        if text is None:
+            return None
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not 0 < value < 1:
+            self.errors[key] = "a pass rate is above 0 and below 1, like 0.65"
+            return None
+        return value
 
     def margin(self) -> float:
         text = self.text("margin")

@@ -9,7 +9,7 @@ from typing import Any
 from rlcast.figure_style import Theme
 from rlcast.figures import styles_of
 from web.compare_state import CompareState
-from web.words import Verdict, verdict_of
+from web.words import Verdict, reach_text, verdict_of
 
 ForecastDict = Mapping[str, Any]
 
@@ -60,6 +60,21 @@ def default_runs(runs: Sequence[RunItem]) -> tuple[str, ...]:
     return tuple(alike[:N_DEFAULT])
 
 
+def resolve(state: CompareState, runs: Sequence[RunItem]) -> CompareState:
+    """The state as the page can show it: the newest runs if none were chosen, and names as in the service,
+    where a name is a run's first and then a recipe's."""
+    if not state.chosen:
+        return replace(state, runs=default_runs(runs))
+    known = {run.name for run in runs} | {run.id for run in runs}
+    recipes = {run.recipe for run in runs}
+    moved = tuple(name for name in state.runs if name not in known and name in recipes)
+    return replace(
+        state,
+        runs=tuple(name for name in state.runs if name not in moved),
+        recipes=tuple(dict.fromkeys(state.recipes + moved)),
+    )
+
+
 def groups_of(runs: Sequence[RunItem], state: CompareState) -> list[RecipeGroup]:
     """Runs by recipe, in the order of each recipe's newest run, with the state's choice marked."""
     by_recipe: dict[str, list[RunItem]] = {}
@@ -87,6 +102,7 @@ class Row:
     B: Mapping[str, float | None] | None
     Cmid: Mapping[str, float | None] | None
     at: Mapping[str, float | None] | None
+    reach: str | None
     n_used: int
     n_total: int
 
@@ -104,6 +120,7 @@ def rows_of(forecasts: Sequence[ForecastDict], theme: Theme) -> list[Row]:
             B=forecast["parameters"].get("B"),
             Cmid=forecast["parameters"].get("Cmid"),
             at=forecast["at"][0] if forecast.get("at") else None,
+            reach=reach_text(forecast["reach"][0], forecast["level"]) if forecast.get("reach") else None,
             n_used=forecast["window"]["n_used"],
             n_total=forecast["window"]["n_total"],
         )

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 
 from web.compare_data import choose, forecast_request, list_runs
 from web.compare_state import parse_state
+from web.compare_view import resolve
 from web.gateway import Gateway, Problem, gateway_of
 from web.pages import page
 from web.security import require_same_origin
@@ -54,9 +55,10 @@ def worst_misses(stored: Sequence[Mapping[str, Any]], retrospective: bool) -> li
 @router.post("/compare/keep", dependencies=[Depends(require_same_origin)])
 async def keep(request: Request, gateway: GatewayDep) -> Response:
     """Stores the forecasts that the page's address shows, so that they are scored when the runs get there."""
-    state = parse_state(request.query_params)
+    runs = await list_runs(gateway)
+    state = resolve(parse_state(request.query_params), runs)
     errors: dict[str, str] = {}
-    chosen = choose(await list_runs(gateway), state, errors)
+    chosen = choose(runs, state, errors)
     if state.at is None:
         return JSONResponse({"message": "Give a budget first: a kept forecast is scored there."}, 422)
     unit = state.unit or next((run.unit for curve in chosen for run in curve.runs), "gpu_hours")

@@ -138,6 +138,18 @@ def last_crossing(a: ForecastDict, b: ForecastDict) -> float | None:
     return float(np.exp(place[i] + (place[i + 1] - place[i]) * gap[i] / (gap[i] - gap[i + 1])))
 
 
+def reach_text(reach: Mapping[str, float | None], level: float) -> str:
+    """The compute that reaches a pass rate, with its interval; its ends may be open."""
+    compute, low, high = reach.get("compute"), reach.get("low"), reach.get("high")
+    if compute is None:
+        # Above the law's asymptote. A finite low end says that the interval does not rule it out.
+        return "not reached" if low is None else f"not reached; {level:.0%}: from {number_text(low)}"
+    if low is None and high is None:
+        return number_text(compute)
+    start = number_text(low) if low is not None else "?"
+    return f"{number_text(compute)} ({start} to {number_text(high) if high is not None else 'never'})"
+
+
 def figure_summary(forecasts: Sequence[ForecastDict]) -> str:
     """The chart in a sentence, for those who do not see it."""
     if not forecasts:

@@ -115,7 +115,7 @@ def test_a_gate_s_decision_appears_with_its_evidence(dashboard: Any, open_page: 
     visit = open_page()
     visit.login("/gates")
     visit.page.wait_for_selector("#live[data-state=live]")
-    decision = dashboard.api("POST", "/gates", json={"candidate": "bad", "baseline": "good"})
+    decision = dashboard.api("POST", "/gates", json={"candidate": "recipe-b", "baseline": "good"})
     assert decision["verdict"] == "fail"
     article = visit.page.locator("article")
     article.wait_for(timeout=10_000)
@@ -127,7 +127,7 @@ def test_a_gate_s_decision_appears_with_its_evidence(dashboard: Any, open_page: 
     article.get_by_role("link", name="Show the curves").click()
     visit.wait_for_chart()
     names = visit.page.locator(".legendtext").all_text_contents()
-    assert {"good", "bad"} <= set(names)
+    assert {"good", "recipe-b"} == set(names)
 
 
 def test_recipes_that_differ_in_one_option_say_in_which(

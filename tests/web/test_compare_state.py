@@ -39,6 +39,7 @@ def test_state_survives_its_own_address() -> None:
         min_compute=1.5e18,
         max_compute=2e19,
         at=1e21,
+        reach=0.65,
         baseline="0.62",
         margin=0.01,
         chosen=True,
@@ -67,6 +68,8 @@ def test_a_choice_of_nothing_is_kept_apart_from_no_choice() -> None:
         ("level=2", "level"),
         ("margin=1.5", "margin"),
         ("margin=nan", "margin"),
+        ("reach=65", "reach"),
+        ("reach=high", "reach"),
         ("min=10&max=5", "max"),
     ],
 )

@@ -195,6 +195,17 @@ def test_comparison_gives_the_service_s_own_forecast(dashboard: Any, reader: htt
     assert body["errors"] == {}
 
 
+def test_a_target_s_compute_is_the_law_s(dashboard: Any, reader: httpx2.Client) -> None:
+    dashboard.add_run("a", curve(0.7, n=16))
+    panel = reader.get("/compare/data?run=a&reach=0.45").json()["panel"]
+    assert "Compute to reach 0.450" in panel
+    # Half of the gain from 0.2 to 0.7 is made at 40 GPU-hours, the midpoint of the curve above.
+    shown = re.search(r"<td>([\d.]+) \([\d.]+ to [\d.]+\)</td>", panel)
+    assert shown is not None
+    assert float(shown[1]) == pytest.approx(40, rel=0.02)
+    assert "not reached" in reader.get("/compare/data?run=a&reach=0.95").json()["panel"]
+
+
 def test_error_bars_come_from_the_stored_numbers_of_samples(dashboard: Any, reader: httpx2.Client) -> None:
     dashboard.add_run("a", [])
     evaluations = [

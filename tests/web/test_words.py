@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from web.words import headline, last_crossing, verdict_of
+from web.words import headline, last_crossing, reach_text, verdict_of
 
 
 def a_forecast(
@@ -95,3 +95,15 @@ def test_the_lead_says_where_it_changes() -> None:
     assert text is not None
     assert "steep leads" in text
     assert text.endswith("Below about 18,000 GPU-hours, flat is ahead.")
+
+
+def test_a_target_that_may_never_be_reached_says_so() -> None:
+    assert (
+        reach_text({"compute": 12_000.0, "low": 11_000.0, "high": 13_500.0}, 0.9)
+        == "12,000 (11,000 to 13,500)"
+    )
+    assert reach_text({"compute": 12_000.0, "low": 11_000.0, "high": None}, 0.9) == "12,000 (11,000 to never)"
+    assert reach_text({"compute": None, "low": None, "high": None}, 0.9) == "not reached"
+    assert (
+        reach_text({"compute": None, "low": 50_000.0, "high": None}, 0.9) == "not reached; 90%: from 50,000"
+    )
