@@ -7,8 +7,8 @@ thousand tokens; 7,400 steps are those of the run in its Figure 1. Where the pap
 so. The phrase that ends the thinking is the task's own.
 
     scalerl        §4. CISPO (cap 5: the paper finds 4, 5 and 8 alike), prompt average, batch-level
-                   advantages, FP32 head, zero-variance filter, No-Positive-Resampling at 0.9, PipelineRL-8. The number of
-                   visits before a prompt is dropped is ours (4).
+                   advantages, FP32 head, zero-variance filter, No-Positive-Resampling at 0.9, PipelineRL-8.
+                   The number of visits before a prompt is dropped is ours (4).
     base           §3, start of the ablations. DAPO's clipping, sample average, prompt-level advantages,
                    PPO-off-policy-8, head in bfloat16, no filters.
     gspo           `base` with GSPO (A.17; bounds 3e-3 and 5e-3).
