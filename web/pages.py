@@ -26,6 +26,10 @@ def rate_text(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
+def decimal_text(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
 def compute_text(value: float | None) -> str:
     return "–" if value is None else number_text(value)
 
@@ -44,7 +48,12 @@ def moment_text(value: datetime | str | None) -> str:
 
 
 _environment.filters.update(
-    rate=rate_text, compute=compute_text, unit=unit_label, plain=plain_text, moment=moment_text
+    rate=rate_text,
+    decimal=decimal_text,
+    compute=compute_text,
+    unit=unit_label,
+    plain=plain_text,
+    moment=moment_text,
 )
 _environment.globals.update(version=__version__, plotly_path=PLOTLY_PATH, map_style_ids=map_style_ids)
 

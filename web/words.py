@@ -55,12 +55,14 @@ def verdict_of(forecast: ForecastDict) -> Verdict:
 
 
 def _identified(forecast: ForecastDict) -> str:
-    a = forecast["parameters"]["A"]
+    a = forecast["parameters"].get("A")
+    if not a or a["value"] is None:
+        return "The law is settled by these points."  # a law without an asymptote
     return f"The asymptote A is {a['value']:.3f}{_between(a, forecast['level'])}."
 
 
 def _lower_bound(forecast: ForecastDict) -> str:
-    low = forecast["parameters"]["A"]["low"]
+    low = (forecast["parameters"].get("A") or {}).get("low")
     bound = f"at least {low:.3f}" if low is not None else "above what was measured"
     return f"The asymptote A is {bound}; how much higher, these points do not tell."
 
@@ -89,7 +91,8 @@ def headline(forecasts: Sequence[ForecastDict]) -> str | None:
     None when fewer than two curves have a value there. Intervals that overlap do not prove equality, so
     the sentence says "cannot be told apart", not "are equal".
     """
-    ranked = sorted((f for f in forecasts if f.get("at")), key=lambda f: -float(f["at"][0]["value"]))
+    known = [f for f in forecasts if f.get("at") and f["at"][0]["value"] is not None]
+    ranked = sorted(known, key=lambda f: -float(f["at"][0]["value"]))
     if len(ranked) < 2:
         return None
     first, second = ranked[:2]
@@ -130,7 +133,8 @@ def last_crossing(a: ForecastDict, b: ForecastDict) -> float | None:
     if len(place) < 2:
         return None
     gap = np.interp(place, *grids[0]) - np.interp(place, *grids[1])
-    place, gap = place[gap != 0], gap[gap != 0]  # a touch without a change of sign is no crossing
+    clear = np.isfinite(gap) & (gap != 0)
+    place, gap = place[clear], gap[clear]  # a touch without a change of sign is no crossing
     changes = np.flatnonzero(np.sign(gap[:-1]) != np.sign(gap[1:]))
     if len(changes) == 0:
         return None

@@ -43,6 +43,18 @@ def test_without_intervals_no_lead_is_claimed() -> None:
     assert "not shown to be real" in text
 
 
+def test_a_law_without_an_asymptote_claims_none() -> None:
+    for state in ("identified", "lower_bound_only", "not_identified"):
+        forecast = a_forecast("a", 0.6, None, None, parameters={}, verdict={"state": state, "reasons": []})
+        assert "0." not in verdict_of(forecast).sentence
+
+
+def test_a_curve_without_a_value_at_the_budget_is_not_ranked() -> None:
+    blank = a_forecast("blank", 0.6, None, None)
+    blank["at"][0]["value"] = None
+    assert headline([blank, a_forecast("a", 0.7, 0.6, 0.8)]) is None
+
+
 def test_one_curve_has_no_leader() -> None:
     assert headline([a_forecast("a", 0.6, 0.5, 0.7)]) is None
 
