@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 
 from fitting import LAWS
 from rlcast import __version__
+from rlcast.figure_line import line_spec
 from rlcast.figures import forecast_spec
 from web.activity import latest
 from web.compare_data import Comparison, compare, list_runs
@@ -65,9 +66,12 @@ async def data(request: Request, gateway: GatewayDep) -> Response:
 
 def _panel(result: Comparison, state: CompareState, theme: Any) -> dict[str, Any]:
     forecasts = result.forecasts
-    figure = forecast_spec(
-        forecasts, baseline=result.baseline, margin=state.margin, budget=result.at, theme=theme
-    )
+    if state.view == "line":
+        figure = line_spec(forecasts, theme=theme)
+    else:
+        figure = forecast_spec(
+            forecasts, baseline=result.baseline, margin=state.margin, budget=result.at, theme=theme
+        )
     panel = fragment(
         "_panel.html",
         rows=rows_of(forecasts, theme),

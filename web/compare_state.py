@@ -12,6 +12,8 @@ from starlette.datastructures import QueryParams
 from fitting import LAWS
 from rlcast.figure_style import Theme
 
+#: "line" is the straightened law, see `rlcast.figure_line`.
+VIEWS = ("curve", "line")
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 #: More curves than this on one chart cannot be told apart, and would hold the forecasters for long.
 MAX_CURVES = 50
@@ -22,7 +24,7 @@ _SUFFIXES = {"k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9, "t": 1e12}
 @dataclass(frozen=True)
 class CompareState:
     """`min_compute`, `max_compute` and `at` are in `unit`; None leaves the choice to the data. `reach` is
-    a pass rate whose compute is asked for.
+    a pass rate whose compute is asked for, `view` the way the chart is drawn.
 
     `chosen` says that the reader chose the curves, even if none; without it the newest runs are shown.
     """
@@ -39,6 +41,7 @@ class CompareState:
     reach: float | None = None
     baseline: str | None = None
     margin: float = 0.02
+    view: str = "curve"
     chosen: bool = False
     errors: Mapping[str, str] = field(default_factory=dict)
 
@@ -70,6 +73,7 @@ _FIELDS = {
     "reach": "reach",
     "baseline": "baseline",
     "margin": "margin",
+    "view": "view",
 }
 
 
@@ -105,6 +109,7 @@ def parse_state(query: QueryParams) -> CompareState:
         reach=reader.rate("reach"),
         baseline=reader.text("baseline"),
         margin=reader.margin(),
+        view=reader.choice("view", VIEWS, "curve"),
         chosen="run" in query or "recipe" in query,
     )
     if state.n_curves > MAX_CURVES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -287,3 +288,16 @@ def test_the_page_reconnects_after_a_restart_of_the_service(
         "document.getElementById('chart').data.some(t => t.name === 'used points' && t.x.length === 9)"
     )
     visit.problems.clear()  # refused connections, which Chromium logs
+
+
+def test_the_law_can_be_seen_straightened(dashboard: Any, open_page: Callable[..., Any]) -> None:
+    dashboard.add_run("a", curve(0.7))
+    visit = open_page()
+    visit.login("/?run=a")
+    visit.wait_for_chart()
+    visit.page.get_by_label("View").select_option("line")
+    visit.until("new URLSearchParams(location.search).get('view') === 'line'")
+    visit.until("document.getElementById('chart').layout.yaxis.type === 'log'")
+    assert measured(visit.page) >= 12
+    x, y = visit.page.evaluate("(t => [[...t.x], [...t.y]])(document.getElementById('chart').data[0])")
+    assert math.log(y[1] / y[0]) / math.log(x[1] / x[0]) == pytest.approx(1.3, abs=0.1)
