@@ -6,7 +6,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,18 @@ def database_url(postgres_url: str, database_template: str) -> Iterator[str]:
     _execute(postgres_url, f"CREATE DATABASE {name} TEMPLATE {database_template} STRATEGY FILE_COPY")
     yield _with_database(postgres_url, name)
     _execute(postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def new_database(postgres_url: str) -> Callable[[], str]:
+    """Makes a database without any table."""
+
+    def make() -> str:
+        name = f"empty_{os.getpid()}_{next(_numbers)}"
+        _execute(postgres_url, f"CREATE DATABASE {name}")
+        return _with_database(postgres_url, name)
+
+    return make
 
 
 def _with_database(url: str, name: str) -> str:

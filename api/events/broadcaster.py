@@ -55,7 +55,7 @@ class Broadcaster:
         while new := await self._read(self._last_id):
             overflow = len(self._ring) + len(new) - _RING
             if overflow > 0:
-                self._floor = self._ring[overflow - 1].id if overflow <= len(self._ring) else new[0].id
+                self._floor = self._ring[overflow - 1].id  # a page is smaller than the ring
             self._ring.extend(new)
             self._last_id = new[-1].id
             self._wake()

@@ -16,6 +16,7 @@ from api.evaluations.models import Evaluation
 from api.forecasts.pool import Forecaster
 from api.forecasts.schemas import FitOptions, ForecastRequest
 from api.forecasts.worker import CurveData, ForecastTask
+from api.lookup import parse_id
 from api.recipes import service as recipes
 from api.recipes.models import Recipe
 from api.runs import service as runs
@@ -48,14 +49,18 @@ class Axes:
 
 
 async def recipe_subject(session: AsyncSession, recipe: str) -> Subject:
-    """All runs of a recipe's newest version. Raises `NotFound`, or `Invalid` when it has no evaluations."""
+    """All runs of one version of a recipe: the one with this id, or the newest that has evaluations.
+
+    Versions are never mixed: they are different trainings. Raises `NotFound`, or `Invalid` when there are
+    no evaluations.
+    """
     found = await recipes.get(session, recipe)
-    members = await runs.of_recipe(session, found)
-    if not members:
-        raise Invalid.field(
-            "recipe", f"no run of {found.name!r} (version {found.version}) has evaluations yet"
-        )
-    return Subject(found.name, tuple(members), found)
+    by_id = parse_id(recipe) == found.id
+    version = found if by_id else await recipes.newest_evaluated(session, found.name)
+    members = await runs.of_recipe(session, version) if version else []
+    if version is None or not members:
+        raise Invalid.field("recipe", f"no run of {found.name!r} has evaluations yet")
+    return Subject(version.name, tuple(members), version)
 
 
 async def subject_named(session: AsyncSession, name: str) -> Subject:

@@ -47,6 +47,8 @@ class Job(HasId, Base):
     lease_expires_at: Mapped[datetime | None]
     #: When the newest message for this attempt went to the broker; null until then.
     published_at: Mapped[datetime | None]
+    #: Messages sent or to be sent for this attempt.
+    n_wake_ups: Mapped[int] = mapped_column(server_default="0")
     progress: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     exit_code: Mapped[int | None]
     error: Mapped[str | None]

@@ -62,9 +62,14 @@ async def take_back_expired(sessions: SessionFactory) -> int:
 
 
 async def send_again(sessions: SessionFactory, resend_s: float) -> int:
-    """Wakes runners again for jobs whose message was sent and that nobody claimed; returns how many."""
+    """Wakes runners again for jobs whose message was sent and that nobody claimed; returns how many.
+
+    Most of them wait because all runners are busy, and their first message is still there. So each further
+    one comes after twice the time, up to eight times `resend_s`: a queue of a day stays short.
+    """
     async with sessions() as session, session.begin():
-        too_old = func.clock_timestamp() - timedelta(seconds=resend_s)
+        patience = func.power(2, func.least(func.greatest(Job.n_wake_ups - 1, 0), 3))
+        too_old = func.clock_timestamp() - patience * timedelta(seconds=resend_s)
         query = select(Job).where(Job.state == "queued", Job.published_at < too_old).limit(_BATCH)
         jobs = (await session.scalars(query.with_for_update(of=Job, skip_locked=True))).all()
         for job in jobs:

@@ -36,7 +36,8 @@ async def submit(session: AsyncSession, fields: JobCreate, max_attempts: int) ->
     recipe, _ = await recipes.get_or_create(session, checked.name, config, checked.description or None)
     run = await _make_run(session, recipe, checked, fields.name)
     job = Job(name=run.name, run=run, recipe_id=recipe.id, config=config, max_attempts=max_attempts)
-    job.state, job.attempt, job.n_lost, job.cancel_requested = "queued", 1, 0, False
+    job.state, job.attempt, job.cancel_requested = "queued", 1, False
+    job.n_lost = job.n_wake_ups = 0
     session.add(job)
     await session.flush()
     transitions.wake_up(session, job)

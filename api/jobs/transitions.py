@@ -42,6 +42,7 @@ def announce(session: AsyncSession, job: Job) -> None:
 def wake_up(session: AsyncSession, job: Job) -> None:
     """Has a message sent for the job's current attempt, in the transaction that makes it true."""
     job.published_at = None
+    job.n_wake_ups += 1
     session.add(Outbox(job_id=job.id, attempt=job.attempt))
 
 
@@ -75,6 +76,7 @@ def requeue(session: AsyncSession, job: Job) -> None:
     job.lease_token = None
     job.lease_expires_at = None
     job.runner = None
+    job.n_wake_ups = 0
     wake_up(session, job)
     announce(session, job)
 

@@ -72,6 +72,15 @@ async def get(session: AsyncSession, recipe: str) -> Recipe:
     return found
 
 
+async def newest_evaluated(session: AsyncSession, name: str) -> Recipe | None:
+    """The newest version of a name with a run that has evaluations."""
+    from api.runs.models import Run  # runs know recipes; this one question goes the other way
+
+    query = select(Recipe).where(Recipe.name == name).order_by(Recipe.version.desc()).limit(1)
+    has_points = select(Run.id).where(Run.recipe_id == Recipe.id, Run.n_evaluations > 0)
+    return await session.scalar(query.where(has_points.exists()))
+
+
 async def page(
     session: AsyncSession,
     *,

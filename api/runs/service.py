@@ -59,7 +59,10 @@ async def insert_new(session: AsyncSession, recipe: Recipe, fields: RunCreate) -
 def _differences(run: Run, recipe: Recipe, fields: RunCreate) -> list[str]:
     asked = fields.model_dump(exclude={"recipe", "name"})
     different = [field for field, value in asked.items() if getattr(run, field) != value]
-    return different if run.recipe.name == recipe.name else ["recipe", *different]
+    same_recipe = run.recipe.id == recipe.id or (
+        run.recipe.name == recipe.name and parse_id(fields.recipe) is None
+    )
+    return different if same_recipe else ["recipe", *different]
 
 
 async def find(session: AsyncSession, run: str) -> Run | None:

@@ -98,6 +98,16 @@ def test_streams_hold_no_database_session(service: Any, sql: Callable[..., Any],
     assert service.app.state.broadcaster.n_streams == 0
 
 
+def test_a_reader_far_behind_gets_everything_in_order(
+    service: Any, add_run: Callable[..., Any], read_events: Callable[..., Any], sql: Callable[..., Any]
+) -> None:
+    """More events than a process keeps in memory, and new ones while the old are read."""
+    sql("""INSERT INTO events (kind, data)
+           SELECT 'run.created', jsonb_build_object('run', i) FROM generate_series(1, 3000) AS i""")
+    events = read_events(service, 3001, params={"after": 0}, then=lambda: add_run(service, "last"))
+    assert [e["data"]["run"] for e in events] == [*range(1, 3001), "last"]
+
+
 def test_two_processes_share_their_events(
     start_process: Callable[..., Any], read_events: Callable[..., Any]
 ) -> None:

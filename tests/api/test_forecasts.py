@@ -58,6 +58,20 @@ def test_runs_and_recipes_together(service: Any, add_run: Callable[..., Any]) ->
     assert answer[1]["window"]["n_total"] == 20
 
 
+def test_versions_of_a_recipe_are_never_mixed(service: Any, add_run: Callable[..., Any]) -> None:
+    """A name stands for the newest version that has points; another version is reached by its id."""
+    ids = []
+    for version in (1, 2, 3):
+        recipe = service.api("POST", "/recipes", json={"name": "r", "config": {"lr": version}})
+        ids.append(recipe["id"])
+        add_run(service, f"run-{version}", n=8 if version < 3 else 0, recipe=recipe["id"])
+    by_name, by_id = ask(service, recipes=["r", ids[0]])["forecasts"]
+    assert (by_name["recipe_id"], by_id["recipe_id"]) == (ids[1], ids[0])
+    assert by_name["window"]["n_total"] == 8
+    problem = ask(service, expect=422, recipes=[ids[2]])
+    assert problem["errors"] == [{"field": "recipe", "message": "no run of 'r' has evaluations yet"}]
+
+
 def test_units_are_never_mixed(service: Any, add_run: Callable[..., Any]) -> None:
     add_run(service, "hours", n=8)
     add_run(service, "flops", n=8, compute_unit="flops")

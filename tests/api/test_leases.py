@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -187,6 +188,16 @@ def test_a_flushed_broker_loses_no_job(
     wait_until(broker.messages)
     broker.client().flushall()
     assert wait_until(broker.messages)[0] == (job["id"], 1)
+
+
+def test_a_job_that_waits_long_is_not_announced_without_end(
+    start_process: Callable[..., Any], broker: Any, sql: Callable[..., Any]
+) -> None:
+    """Nobody claims for 8 resend times: messages come after 1, 2 and 4 of them, and not each time."""
+    service = start_process(broker_url=broker.url, relay_s="0.05", sweep_s="0.05", resend_s="0.5")
+    service.api("POST", "/jobs", json={"recipe": {"name": "tiny"}})
+    time.sleep(4.2)
+    assert 2 <= len(broker.messages()) <= 4
 
 
 def test_several_processes_send_each_message_once(

@@ -101,11 +101,13 @@ def test_data_of_the_first_schema_survives_every_step(database_url: str, sql: Ca
     sql(f"INSERT INTO events (kind, run_id, data) VALUES ('run.created', '{run}', '{{}}')")
     tables = ("recipes", "runs", "evaluations", "jobs", "outbox", "events")
 
-    def rows() -> list[Any]:
-        return [sql(f"SELECT row_to_json(t)::text FROM {table} t") for table in tables]
+    def rows() -> list[dict[str, Any]]:
+        """The one row of each table."""
+        return [sql(f"SELECT row_to_json(t) FROM {table} t")[0][0] for table in tables]
 
     before = rows()
     assert migrate(database_url, "upgrade").returncode == 0
-    assert rows() == before
+    for old, new in zip(before, rows(), strict=True):  # a newer schema may add columns
+        assert {key: new[key] for key in old} == old
     assert migrate(database_url, "downgrade", "0001").returncode == 0
     assert rows() == before
