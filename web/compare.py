@@ -27,6 +27,15 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(require_sessio
 GatewayDep = Annotated[Gateway, Depends(gateway_of)]
 
 
+#: What stands below the chart, by view.
+CAPTIONS = {
+    "curve": "Filled points were fitted, hollow ones not. Solid: the law where points support it. Dashed: "
+    "extrapolation. Light band: the chosen level; darker band: 50%. Drag a window end to move it.",
+    "line": "The share of the gain made over the share still to make. The law is a straight line here: "
+    "points that bend away show where it does not hold. Drag a window end to move it.",
+}
+
+
 def _state(request: Request, runs: Sequence[RunItem]) -> CompareState:
     return resolve(parse_state(request.query_params), runs)
 
@@ -86,6 +95,7 @@ def _panel(result: Comparison, state: CompareState, theme: Any) -> dict[str, Any
         "panel": panel,
         "data": fragment("_data.html", curves=curves_of(forecasts)),
         "summary": figure_summary(forecasts),
+        "caption": CAPTIONS[state.view],
         "figure": figure,
         "window": window_of(forecasts, state),
         "errors": result.errors,

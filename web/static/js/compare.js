@@ -56,6 +56,7 @@ async function show(body, remember) {
   put("verdicts", body.panel);
   put("data", body.data);
   place("summary").textContent = body.summary;
+  place("caption").textContent = body.caption;
   place("updated").textContent = `last update ${new Date().toLocaleTimeString()}`;
   for (const link of document.querySelectorAll("[data-export]")) link.href = `${link.dataset.export}?${body.query}`;
   form.elements.at.placeholder = body.at;
