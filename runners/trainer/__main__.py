@@ -61,13 +61,21 @@ def _check_folder(out: Path, resume: bool, recipe: Recipe) -> None:
     if marker.exists():
         if not resume:
             raise InputError(f"--out: {out} already holds a run: add --resume, or choose another folder")
-        if Recipe.from_yaml(marker).content_hash != recipe.content_hash:
+        if _content_hash(marker) != recipe.content_hash:
             raise InputError(f"--recipe: {out} holds a run of a different recipe: choose another folder")
         return
     out.mkdir(parents=True, exist_ok=True)
     temporary = out / ".recipe.yaml.tmp"
     temporary.write_text(recipe.to_yaml(), encoding="utf-8")
     temporary.rename(marker)
+
+
+def _content_hash(file: Path) -> str | None:
+    """None for a recipe that this version does not understand, hence does not run."""
+    try:
+        return Recipe.from_yaml(file).content_hash
+    except (InputError, ValidationError):
+        return None
 
 
 def _train(recipe: Recipe, out: Path) -> int:

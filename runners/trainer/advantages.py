@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from rlcast.recipe import AdvantageScale
+from rlcast.recipe_parts import AdvantageScale
 
 Rewards = Float[Tensor, " sample"]
 GroupIndex = Int[Tensor, " sample"]

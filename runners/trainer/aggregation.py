@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from rlcast.recipe import Aggregation
+from rlcast.recipe_parts import Aggregation
 
 
 def sample_weights(

@@ -10,7 +10,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from rlcast.recipe import Interruption, Recipe
+from rlcast.recipe import Recipe
+from rlcast.recipe_parts import Interruption
 from runners.trainer.length import Interrupter
 from runners.trainer.model import Policy
 from runners.trainer.seeding import derived_seed

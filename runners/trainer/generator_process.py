@@ -17,7 +17,8 @@ from multiprocessing.synchronize import Event
 
 import torch
 
-from rlcast.recipe import PipelineRl, Recipe
+from rlcast.recipe import Recipe
+from rlcast.recipe_parts import PipelineRl
 from runners.trainer.children import Child
 from runners.trainer.generator import TorchGenerator, interruption_of
 from runners.trainer.model import build_model

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from rlcast.recipe import THINK_END, Interruption, LengthControl, LengthPenalty
+from rlcast.recipe_parts import THINK_END, Interruption, LengthControl, LengthPenalty
 from runners.trainer.tokenizer import CharTokenizer
 from runners.trainer.types import Group
 

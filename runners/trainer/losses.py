@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from rlcast.recipe import Cispo, Dapo, Grpo, Gspo, Loss
+from rlcast.recipe_parts import Cispo, Dapo, Grpo, Gspo, Loss
 
 Tokens = Float[Tensor, "sample token"]
 Mask = Bool[Tensor, "sample token"]

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import DynamicCache, Qwen3Config, Qwen3ForCausalLM
 
-from rlcast.recipe import Precision, TinyQwen3
+from rlcast.recipe_parts import Precision, TinyQwen3
 from runners.trainer.seeding import derived_seed
 
 State = dict[str, torch.Tensor]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rlcast.recipe import NoPositiveResampling
+from rlcast.recipe_parts import NoPositiveResampling
 from runners.trainer.tasks import Task
 from runners.trainer.types import Group, Prompt
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Protocol
 
-from rlcast.recipe import ALPHABET, THINK_END, Arithmetic
+from rlcast.recipe_parts import ALPHABET, THINK_END, Arithmetic
 from runners.trainer.seeding import derived_seed
 from runners.trainer.types import Prompt
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from rlcast.recipe import PipelineRl, Recipe
+from rlcast.recipe import Recipe
+from rlcast.recipe_parts import PipelineRl
 from runners.trainer.checkpoint import Checkpoint, CheckpointStore
 from runners.trainer.evaluate import evaluate
 from runners.trainer.events import EventLog

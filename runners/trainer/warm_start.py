@@ -20,7 +20,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from rlcast.recipe import Precision, Recipe, WarmStart
+from rlcast.recipe import Recipe
+from rlcast.recipe_parts import Precision, WarmStart
 from runners.trainer.generator import TorchGenerator
 from runners.trainer.learner import token_logprobs
 from runners.trainer.model import Policy, load_parameters, parameters_of

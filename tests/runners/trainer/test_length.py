@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from rlcast.recipe import Arithmetic, Interruption, LengthPenalty, Recipe
+from rlcast.recipe import Recipe
+from rlcast.recipe_parts import Arithmetic, Interruption, LengthPenalty
 from runners.trainer.batch import make_batch
 from runners.trainer.generator import TorchGenerator
 from runners.trainer.learner import Learner

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from rlcast.recipe import Cispo, Dapo, Grpo, Gspo, Reinforce
+from rlcast.recipe_parts import Cispo, Dapo, Grpo, Gspo, Reinforce
 from runners.trainer.losses import token_losses
 
 pytestmark = pytest.mark.torch

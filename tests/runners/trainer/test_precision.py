@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from rlcast.recipe import Precision, Recipe
+from rlcast.recipe import Recipe
+from rlcast.recipe_parts import Precision
 from runners.trainer.model import build_model, head_logits
 
 pytestmark = pytest.mark.torch

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from rlcast.recipe import Arithmetic, NoPositiveResampling
+from rlcast.recipe_parts import Arithmetic, NoPositiveResampling
 from runners.trainer.prompts import PassRateTable, PromptStream
 from runners.trainer.tasks import ArithmeticTask
 from runners.trainer.types import Group, Prompt, Sample

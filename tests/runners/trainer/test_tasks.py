@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rlcast.recipe import Arithmetic
+from rlcast.recipe_parts import Arithmetic
 from runners.trainer.tasks import ArithmeticTask
 
 pytestmark = pytest.mark.torch
