@@ -93,7 +93,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             ("relay of wake-ups", lambda: relay.relay(sessions, publisher), settings.relay_s),
             ("sweep of leases", lambda: relay.take_back_expired(sessions), settings.sweep_s),
             ("sweep of messages", lambda: relay.send_again(sessions, settings.resend_s), settings.sweep_s),
-            ("reader of events", app.state.broadcaster.poll, settings.events_poll_s),
+            ("reader of events", lambda: app.state.broadcaster.poll(), settings.events_poll_s),
             ("scoring of forecasts", lambda: registry_service.score_due(sessions), settings.sweep_s),
             ("purge of keys", lambda: idempotency.purge(sessions), 3600.0),
             ("purge", lambda: relay.purge(sessions), 3600.0),

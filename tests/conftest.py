@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,6 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """The address of database `postgres` on a server that only this test process uses."""
-    import tempfile
     import warnings
 
     import psycopg
@@ -102,6 +103,7 @@ class Service:
     token: str
     app: Any
     client: Any
+    database_url: str
 
     def request(self, method: str, path: str, **kwargs: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.token}", **kwargs.pop("headers", {})}
@@ -113,6 +115,16 @@ class Service:
         good = answer.status_code == expect if expect else answer.is_success
         assert good, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer.json()
+
+    def forget(self) -> None:
+        """Empties the database and what the process remembers of it."""
+        from api.events.broadcaster import Broadcaster
+        from api.models import Base
+
+        tables = ", ".join(Base.metadata.tables)
+        _execute(self.database_url, f"TRUNCATE {tables} RESTART IDENTITY CASCADE")
+        self.app.state.broadcaster = Broadcaster(self.app.state.sessions)
+        self.app.state.forecaster.forget()
 
 
 class ThreadedServer:
@@ -140,25 +152,64 @@ class ThreadedServer:
         assert not self.thread.is_alive(), "the service did not stop in 15 s"
 
 
+class SharedService:
+    """One service at a time, used by all tests in a row that ask for the same settings.
+
+    A start takes several times as long as a typical test of ours.
+    """
+
+    def __init__(self, postgres_url: str, template: str) -> None:
+        self.postgres_url = postgres_url
+        self.template = template
+        self.settings: dict[str, Any] | None = None
+        self.service: Service | None = None
+        self._stack = ExitStack()
+
+    def get(self, settings: dict[str, Any]) -> Service:
+        if self.service is None or settings != self.settings:
+            self.stop()
+            self.service, self.settings = self._start(settings), settings
+        else:
+            self.service.forget()
+        return self.service
+
+    def _start(self, settings: dict[str, Any]) -> Service:
+        import httpx2
+
+        from api.app import create_app
+        from api.settings import Settings
+
+        name = f"service_{os.getpid()}_{next(_numbers)}"
+        _execute(self.postgres_url, f"CREATE DATABASE {name} TEMPLATE {self.template} STRATEGY FILE_COPY")
+        self._stack.callback(_execute, self.postgres_url, f"DROP DATABASE {name} WITH (FORCE)")
+        url = _with_database(self.postgres_url, name)
+        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="rlcast-test-")))
+        app = create_app(Settings(**{"database_url": url, "data_dir": folder, **settings}))
+        server = ThreadedServer(app)
+        address = server.start()
+        self._stack.callback(server.stop)
+        client = self._stack.enter_context(httpx2.Client(timeout=60, trust_env=False, verify=False))
+        return Service(address, app.state.token, app, client, url)
+
+    def stop(self) -> None:
+        self._stack.close()
+        self.service = None
+
+
+@pytest.fixture(scope="session")
+def shared_service(postgres_url: str, database_template: str) -> Iterator[SharedService]:
+    shared = SharedService(postgres_url, database_template)
+    yield shared
+    shared.stop()
+
+
 @pytest.fixture
 def service_settings() -> dict[str, Any]:
-    """Settings of the `service` fixture; a test folder may override this fixture."""
+    """Settings of the `service` fixture; a test folder or file may override this fixture."""
     return {"broker_url": "redis://127.0.0.1:1/0"}
 
 
 @pytest.fixture
-def service(database_url: str, tmp_path: Path, service_settings: dict[str, Any]) -> Iterator[Service]:
-    """The API, without the dashboard, on a fresh database and a free port; no broker unless set."""
-    import httpx2
-
-    from api.app import create_app
-    from api.settings import Settings
-
-    app = create_app(
-        Settings(**{"database_url": database_url, "data_dir": tmp_path / "service", **service_settings})
-    )
-    server = ThreadedServer(app)
-    url = server.start()
-    with httpx2.Client(timeout=60, trust_env=False, verify=False) as client:
-        yield Service(url, app.state.token, app, client)
-    server.stop()
+def service(shared_service: SharedService, service_settings: dict[str, Any]) -> Service:
+    """The API, without the dashboard, on an empty database of its own; no broker unless set."""
+    return shared_service.get(service_settings)

@@ -7,6 +7,7 @@ for long reads what it missed, in a short session of its own.
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
@@ -21,6 +22,7 @@ from api.events.models import Event
 
 _RING = 2000
 _PAGE = 500
+_READY_S = 5.0
 #: Streams that one process serves at once.
 MAX_STREAMS = 5000
 
@@ -82,8 +84,7 @@ class Broadcaster:
         """
         self.n_streams += 1
         try:
-            while self._last_id is None:
-                await self._change.wait()
+            assert self._last_id is not None, "await `ready` before the stream begins"
             # An id from the future comes from another database; waiting for it would be silence for long.
             position = self._last_id if after is None else min(after, self._last_id)
             while True:
@@ -103,7 +104,15 @@ class Broadcaster:
             return await self._read(position)
         return [event for event in self._ring if event.id > position]
 
-    def check_room(self) -> None:
-        """Raises `Overloaded` when this process has as many streams as it may."""
+    async def ready(self) -> None:
+        """Waits until "now" is known, so that what is committed after it is told.
+
+        Raises `Overloaded` when this process has as many streams as it may, or the database is away.
+        """
         if self.n_streams >= MAX_STREAMS:
             raise Overloaded("too many open event streams; close some, or try again later")
+        deadline = time.monotonic() + _READY_S
+        while self._last_id is None:
+            if time.monotonic() > deadline:
+                raise Overloaded("the database does not answer; try again", code="database_unavailable")
+            await asyncio.sleep(0.02)

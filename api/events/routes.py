@@ -30,7 +30,7 @@ async def _run_ids(
 
 async def _broadcaster(request: Request) -> Broadcaster:
     broadcaster: Broadcaster = request.app.state.broadcaster
-    broadcaster.check_room()
+    await broadcaster.ready()
     return broadcaster
 
 

@@ -40,6 +40,10 @@ class Forecaster:
         self._answers: OrderedDict[str, dict[str, Any]] = OrderedDict()
         self._running: dict[str, asyncio.Task[dict[str, Any]]] = {}
 
+    def forget(self) -> None:
+        """Drops remembered answers. They are never wrong, so this only frees memory."""
+        self._answers.clear()
+
     async def forecast(self, task: ForecastTask) -> dict[str, Any]:
         """`Forecast.to_dict()`. Raises `Invalid` with `fitting`'s reason, `Overloaded` when busy."""
         return await self._answer(worker.make_forecast, task)

@@ -48,8 +48,12 @@ def add_run() -> Callable[..., dict[str, Any]]:
 
 
 @pytest.fixture
-def sql(database_url: str) -> Callable[..., list[Any]]:
+def sql(request: pytest.FixtureRequest) -> Callable[..., list[Any]]:
     """Runs one statement on the test's database, past the service."""
+    if "service" in request.fixturenames:
+        database_url = request.getfixturevalue("service").database_url
+    else:
+        database_url = request.getfixturevalue("database_url")
 
     def run(statement: str, *values: Any) -> list[Any]:
         with psycopg.connect(database_url.replace("+psycopg", ""), autocommit=True) as connection:
@@ -184,7 +188,9 @@ def read_events() -> Callable[..., list[dict[str, Any]]]:
             if then is not None:
                 then()
             current: dict[str, Any] = {}
+            deadline = time.monotonic() + 20
             for line in answer.iter_lines():
+                assert time.monotonic() < deadline, f"only {len(found)} of {n} events: {found[-5:]}"
                 name, _, value = line.partition(": ")
                 if name in ("id", "event"):
                     current[name] = value

@@ -88,7 +88,9 @@ def test_processes_that_start_at_once_agree_on_one_token(tmp_path: Path) -> None
 def test_probes_tell_what_is_missing(service: Any, sql: Any) -> None:
     ready = httpx2.get(f"{service.url}/readyz", trust_env=False)
     assert (ready.status_code, ready.json()["status"], ready.json()["broker"]) == (200, "degraded", "down")
+    [(current,)] = sql("SELECT version_num FROM alembic_version")
     sql("UPDATE alembic_version SET version_num = 'older'")
     behind = httpx2.get(f"{service.url}/readyz", trust_env=False)
     assert (behind.status_code, behind.json()["migrations"]) == (503, "behind")
     assert httpx2.get(f"{service.url}/livez", trust_env=False).status_code == 200
+    sql("UPDATE alembic_version SET version_num = %s", current)

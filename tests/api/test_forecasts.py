@@ -34,7 +34,7 @@ def test_the_same_question_has_the_same_answer(service: Any, add_run: Callable[.
     add_run(service, "run-1", n=12)
     body = {"runs": ["run-1"], "seed": 3, "at": [5e4]}
     first = service.request("POST", "/forecasts", json=body).content
-    service.app.state.forecaster._answers.clear()  # not from memory, but made again
+    service.app.state.forecaster.forget()  # not from memory, but made again
     assert service.request("POST", "/forecasts", json=body).content == first
     other = ask(service, **{**body, "seed": 4})["forecasts"][0]
     assert other["inputs_sha256"] not in first.decode()

@@ -47,7 +47,7 @@ def test_everything_goes_on_after_the_database_cut_its_connections(
 
 
 def test_tidying_up_takes_only_what_is_old(
-    service: Any, submit: Callable[..., Any], sql: Callable[..., Any], database_url: str
+    service: Any, submit: Callable[..., Any], sql: Callable[..., Any]
 ) -> None:
     for name in ("old", "new"):
         service.api("POST", "/jobs", json={"recipe": {"name": "tiny"}}, headers={"Idempotency-Key": name})
@@ -56,7 +56,7 @@ def test_tidying_up_takes_only_what_is_old(
     sql("UPDATE outbox SET sent_at = now() - interval '2 days' WHERE id = 1")
 
     async def tidy() -> None:
-        engine = make_engine(Settings(database_url=database_url))  # type: ignore[arg-type]
+        engine = make_engine(Settings(database_url=service.database_url))  # type: ignore[arg-type]
         await relay.purge(make_sessions(engine))
         await idempotency.purge(make_sessions(engine))
         await engine.dispose()
