@@ -52,9 +52,9 @@ class Forecaster:
         """The decision and its forecasts, see `worker.decide_gate`. Raises as `forecast`."""
         return await self._answer(worker.decide_gate, task)
 
-    async def quantiles(self, task: ForecastTask) -> list[list[float]]:
+    async def quantiles(self, task: ForecastTask) -> list[list[float] | None]:
         """For each asked compute 20 quantiles of the forecast, see `worker.make_quantiles`."""
-        quantiles: list[list[float]] = (await self._answer(worker.make_quantiles, task))["quantiles"]
+        quantiles: list[list[float] | None] = (await self._answer(worker.make_quantiles, task))["quantiles"]
         return quantiles
 
     async def recompute(self, task: ForecastTask) -> dict[str, Any]:

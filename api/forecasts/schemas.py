@@ -81,7 +81,7 @@ class ForecastRead(Out):
     at: list[dict[str, Any]]
     reach: list[dict[str, Any]]
     verdict: Verdict
-    headroom: Estimate
+    headroom: Estimate | None
     level: float
     seed: int
     replicates: int

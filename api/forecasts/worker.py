@@ -97,7 +97,7 @@ def make_forecast(task: ForecastTask) -> dict[str, Any] | Refused:
 def make_quantiles(task: ForecastTask) -> dict[str, Any] | Refused:
     """`{"quantiles"}`: for each asked compute the quantiles at `scores.PROBABILITIES`, ascending.
 
-    They are the ends of the forecast's intervals at several levels.
+    They are the ends of the forecast's intervals at several levels; null where one has no finite end.
     """
     from api.registry.scores import LEVELS
     from fitting import FitError
@@ -110,7 +110,12 @@ def make_quantiles(task: ForecastTask) -> dict[str, Any] | Refused:
         return Refused(error.field, str(error))
     n_targets = len(answers[0]["at"])
     ends = [[(a["at"][i]["low"], a["at"][i]["high"]) for a in answers] for i in range(n_targets)]
-    return {"quantiles": [sorted(end for pair in target for end in pair) for target in ends]}
+    return {"quantiles": [_sorted_or_none(target) for target in ends]}
+
+
+def _sorted_or_none(intervals: list[tuple[float | None, float | None]]) -> list[float] | None:
+    ends = [end for interval in intervals for end in interval if end is not None]
+    return sorted(ends) if len(ends) == 2 * len(intervals) else None
 
 
 def decide_gate(task: GateTask) -> dict[str, Any] | Refused:

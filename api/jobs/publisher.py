@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import redis
 from celery import Celery
 from kombu.exceptions import OperationalError
-
-log = logging.getLogger("api.jobs.publisher")
 
 TASK = "rlcast.run_job"
 QUEUE = "rlcast"
@@ -41,6 +39,9 @@ class Publisher:
             },
         )
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="publisher")
+        # Apart, so that any number of questions about readiness cannot hold up a message.
+        self._ping_thread = ThreadPoolExecutor(1, thread_name_prefix="broker-ping")
+        self._last_ping: tuple[float, bool] | None = None
 
     async def send(self, job_id: uuid.UUID, attempt: int) -> None:
         """Queues one wake-up. Raises `BrokerAway`."""
@@ -64,12 +65,15 @@ class Publisher:
             )
 
     async def ping(self) -> bool:
-        """Whether the broker answers within a second or so."""
-        loop = asyncio.get_running_loop()
-        try:
-            return await asyncio.wait_for(loop.run_in_executor(self._threads, self._ping), 2.0)
-        except (redis.RedisError, OSError, TimeoutError, ValueError):
-            return False
+        """Whether the broker answers within a second or so; asked at most once a second."""
+        if self._last_ping is None or time.monotonic() - self._last_ping[0] > 1.0:
+            loop = asyncio.get_running_loop()
+            try:
+                answers = await asyncio.wait_for(loop.run_in_executor(self._ping_thread, self._ping), 2.0)
+            except (redis.RedisError, OSError, TimeoutError, ValueError):
+                answers = False
+            self._last_ping = (time.monotonic(), answers)
+        return self._last_ping[1]
 
     def _ping(self) -> bool:
         client = redis.Redis.from_url(self._broker_url, socket_timeout=1.0, socket_connect_timeout=1.0)
@@ -77,5 +81,6 @@ class Publisher:
             return bool(client.ping())
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._ping_thread):
+            threads.shutdown(wait=False, cancel_futures=True)
         self._app.close()

@@ -68,7 +68,10 @@ async def save(
 async def make_targets(
     forecaster: Forecaster, subject: Subject, task: ForecastTask, answer: dict[str, Any]
 ) -> list[ForecastTarget]:
-    """What will be scored: one target for each asked compute. Needs no session, but takes a second."""
+    """What will be scored: one target for each asked compute whose forecast has finite quantiles.
+
+    Needs no session, but takes a second.
+    """
     if not answer["at"]:
         return []
     quantiles = await forecaster.quantiles(task)
@@ -82,12 +85,13 @@ async def make_targets(
             value=target["value"],
             low=target["low"],
             high=target["high"],
-            quantiles=quantiles[i],
+            quantiles=ends,
             observed_to=answer["window"]["max_compute"],
             retrospective=target["compute"] <= reached,
             due=target["compute"] <= reached,
         )
-        for i, target in enumerate(answer["at"])
+        for target, ends in zip(answer["at"], quantiles, strict=True)
+        if ends is not None
     ]
 
 
