@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from api.database import Base, HasId
+from api.runs.models import Run
 
 
 class StoredForecast(HasId, Base):
@@ -32,9 +33,18 @@ class StoredForecast(HasId, Base):
     task: Mapped[dict[str, Any]] = mapped_column(JSONB)
     answer: Mapped[dict[str, Any]] = mapped_column(JSONB)
 
+    run: Mapped[Run | None] = relationship(lazy="joined")
     targets: Mapped[list[ForecastTarget]] = relationship(
         lazy="selectin", order_by="ForecastTarget.id", back_populates="forecast"
     )
+
+    @property
+    def stale(self) -> bool | None:
+        """Whether its run has got evaluations since; null for a forecast from several runs."""
+        if self.run is None:
+            return None
+        newest = self.run.last_evaluation_at
+        return newest is not None and newest > self.created_at
 
 
 class ForecastTarget(Base):

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request
+from pydantic import Field
 
 from api.auth import Requires
 from api.database import SessionDep
@@ -47,6 +48,7 @@ class StoredForecastRead(Out):
     content_sha256: str
     answer_sha256: str
     created_at: datetime
+    stale: bool | None = Field(description="The run has got evaluations since; null for several runs.")
     targets: list[TargetRead]
     answer: dict[str, Any]
 

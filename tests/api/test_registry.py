@@ -32,11 +32,13 @@ def test_a_saved_forecast_is_kept_and_proved(service: Any, add_run: Callable[...
     add_run(service, "run-1", n=12)
     stored = save(service, runs=["run-1"], at=[50_000.0], seed=5)
     assert (stored["name"], stored["unit"], stored["answer"]["seed"]) == ("run-1", "gpu_hours", 5)
+    assert stored["stale"] is False
     add_point(service, "run-1", 13, 13_000.0, 0.1)  # what comes later does not change it
     proved = service.api("POST", f"/forecasts/{stored['id']}/verify")
     assert proved["same"] is True
     assert proved["recomputed_sha256"] == stored["answer_sha256"]
-    assert service.api("GET", f"/forecasts/{stored['id']}")["answer"] == stored["answer"]
+    later = service.api("GET", f"/forecasts/{stored['id']}")
+    assert (later["answer"], later["stale"]) == (stored["answer"], True)
     listed = service.api("GET", "/forecasts", params={"run": "run-1"})["items"]
     assert [f["id"] for f in listed] == [stored["id"]]
 
