@@ -1,0 +1,135 @@
+"""The decision that rejects a recipe whose predicted asymptote falls below a baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fitting.curve import Floats
+from fitting.errors import FitError
+from fitting.forecast import Forecast, significant
+from fitting.recipe import SEED_SD
+from fitting.verdict import IDENTIFIED, LOWER_BOUND
+
+PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
+
+
+@dataclass(frozen=True)
+class GateDecision:
+    """`verdict` with its evidence; `to_dict()` is the public form."""
+
+    verdict: str
+    candidate: dict[str, Any]
+    baseline: dict[str, Any]
+    difference: dict[str, float | None]
+    margin: float
+    confidence: float
+    p_below: float
+    reasons: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict,
+            "metric": "A",
+            "candidate": self.candidate,
+            "baseline": self.baseline,
+            "difference": self.difference,
+            "margin": self.margin,
+            "confidence": self.confidence,
+            "p_below": self.p_below,
+            "reasons": list(self.reasons),
+        }
+
+
+def gate_decision(
+    candidate: Forecast, baseline: Forecast | float, margin: float = 0.02, confidence: float = 0.95
+) -> GateDecision:
+    """Decides whether the candidate's A falls below the baseline's by more than `margin`.
+
+    A recipe is judged, not a run: what repeats of a recipe differ by (`SEED_SD` for a side with one run)
+    is part of the uncertainty. Fails when P(A_candidate < A_baseline - margin) >= `confidence` and the
+    candidate's A is bounded from above; passes when 1 - P >= `confidence` and both are identified, or when
+    the candidate's lower bound alone lies above what the baseline asks. Everything else is inconclusive.
+
+    Raises `FitError` for different units or values out of range.
+    """
+    _check(candidate, baseline, margin, confidence)
+    a = _asymptote(candidate, 11)
+    b = float(baseline) if not isinstance(baseline, Forecast) else _asymptote(baseline, 12)
+    difference = a - b
+    p_below = float(np.mean(difference < -margin))
+    verdict, reasons = _decide(candidate, baseline, p_below, confidence)
+    low, high = np.quantile(difference, [0.05, 0.95])
+    middle = _point(candidate) - (float(baseline) if not isinstance(baseline, Forecast) else _point(baseline))
+    return GateDecision(
+        verdict=verdict,
+        candidate=_side(candidate),
+        baseline=_side(baseline),
+        difference={"value": significant(middle), "low": significant(low), "high": significant(high)},
+        margin=margin,
+        confidence=confidence,
+        p_below=p_below,
+        reasons=reasons,
+    )
+
+
+def _check(candidate: Forecast, baseline: Forecast | float, margin: float, confidence: float) -> None:
+    if not 0 <= margin < 1:
+        raise FitError(f"margin is {margin:g}; give a pass-rate difference from 0 to 1", "margin")
+    if not 0.5 < confidence < 1:
+        raise FitError(
+            f"confidence is {confidence:g}; give a probability above 0.5 and below 1", "confidence"
+        )
+    if isinstance(baseline, Forecast):
+        if baseline.curve.unit != candidate.curve.unit:
+            raise FitError(
+                f"candidate in {candidate.curve.unit}, baseline in {baseline.curve.unit}: "
+                "compare curves in one unit",
+                "unit",
+            )
+    elif not 0 <= baseline <= 1:
+        raise FitError(f"baseline is {baseline:g}; an A is a pass rate from 0 to 1", "baseline")
+
+
+def _asymptote(forecast: Forecast, salt: int) -> Floats:
+    """Replicates of the recipe's A, in a random order so that two sides with one seed stay independent."""
+    rng = np.random.default_rng([forecast.options.seed, salt])
+    draws = rng.permutation(forecast.asymptote)
+    if forecast.run_sd == 0.0:
+        draws = draws + rng.standard_normal(len(draws)) * SEED_SD
+    return np.asarray(draws)
+
+
+def _decide(
+    candidate: Forecast, baseline: Forecast | float, p_below: float, confidence: float
+) -> tuple[str, tuple[str, ...]]:
+    sides = [candidate, baseline] if isinstance(baseline, Forecast) else [candidate]
+    unsure = [f for f in sides if f.verdict.state != IDENTIFIED]
+    reasons = tuple(
+        f"{f.name}: A is {f.verdict.state.replace('_', ' ')} ({f.verdict.reasons[0]})" for f in unsure
+    )
+    below = f"P(A is more than the margin below the baseline) = {p_below:.3f}"
+    baseline_known = not isinstance(baseline, Forecast) or baseline.verdict.state == IDENTIFIED
+    if not unsure:
+        if p_below >= confidence:
+            return FAIL, (below,)
+        if 1.0 - p_below >= confidence:
+            return PASS, (below,)
+        return INCONCLUSIVE, (f"{below}: neither above {confidence:g} nor below {1 - confidence:.2g}",)
+    bounded_below = candidate.verdict.state in (IDENTIFIED, LOWER_BOUND)
+    if baseline_known and bounded_below and 1.0 - p_below >= confidence:
+        return PASS, ("the candidate's lower bound alone is above what the baseline asks", *reasons)
+    return INCONCLUSIVE, reasons
+
+
+def _point(forecast: Forecast) -> float:
+    return float(forecast.law.outer_values(forecast.theta)["A"])
+
+
+def _side(side: Forecast | float) -> dict[str, Any]:
+    if not isinstance(side, Forecast):
+        value = float(side)
+        return {"value": value, "low": value, "high": value, "state": "given"}
+    return {**side.to_dict()["parameters"]["A"], "state": side.verdict.state}

@@ -1,0 +1,137 @@
+"""What may be said about the asymptote A, from measurable facts, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fitting.curve import Floats
+
+IDENTIFIED, LOWER_BOUND, NOT_IDENTIFIED = "identified", "lower_bound_only", "not_identified"
+
+#: C_last / Cmid from which A is quotable to about 0.03 (simulation: docs/calibration.md).
+BENT = 2.0
+#: Half-width of A's interval up to which A counts as identified.
+QUOTABLE = 0.03
+USELESS = 0.15
+#: A fall of the level below its best from which the run counts as collapsed.
+COLLAPSE = 0.04
+CERTAIN_AT_ONE, OFTEN_AT_ONE = 0.01, 0.2
+_UNITS = {"gpu_hours": "GPU-hours", "cpu_hours": "CPU-hours", "flops": "FLOPs", "usd": "US dollars"}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the verdict is made from.
+
+    `last` and `cmid` in the curve's unit; `half_width` of A's interval; `at_one`: share of replicates with
+    A at its bound 1; `fall`: how far the curve has come down from its best level, and `fell_after` the
+    compute of that level; `gain`: what was gained over R0 at the last point; `noise_sd` around the law and
+    `step_sd` from point to point; `b_at_bound`: the exponent lies on its bound.
+    """
+
+    unit: str
+    last: float
+    cmid: float
+    half_width: float
+    at_one: float
+    fall: float
+    fell_after: float
+    gain: float
+    noise_sd: float
+    step_sd: float
+    b_at_bound: bool
+
+
+@dataclass(frozen=True)
+class Verdict:
+    state: str
+    reasons: tuple[str, ...]
+    remedy: str | None
+
+    def to_dict(self) -> dict[str, object]:
+        return {"state": self.state, "reasons": list(self.reasons), "remedy": self.remedy}
+
+
+def judge(facts: Facts) -> Verdict:
+    """The verdict: the worst state that any fact calls for, with every reason."""
+    unit = _UNITS.get(facts.unit, facts.unit)
+    broken = _broken(facts, unit)
+    if broken:
+        return broken
+    worse: list[tuple[str, str]] = []
+    ratio = facts.last / facts.cmid
+    if ratio < 1.0:
+        worse.append((NOT_IDENTIFIED, f"the curve has not bent yet: the last point is at {ratio:.2g} x Cmid"))
+    elif ratio < BENT:
+        worse.append(
+            (LOWER_BOUND, f"the curve has only begun to bend: the last point is at {ratio:.2g} x Cmid")
+        )
+    if facts.at_one > CERTAIN_AT_ONE:
+        state = NOT_IDENTIFIED if facts.at_one > OFTEN_AT_ONE else LOWER_BOUND
+        worse.append((state, f"{facts.at_one:.0%} of the bootstrap has A at its limit 1"))
+    if facts.half_width > QUOTABLE:
+        state = NOT_IDENTIFIED if facts.half_width > USELESS else LOWER_BOUND
+        worse.append((state, f"A is known to ±{facts.half_width:.2f} only"))
+    if facts.b_at_bound:
+        worse.append(
+            (LOWER_BOUND, "the exponent B lies at its bound: the points do not show the bend's shape")
+        )
+    if not worse:
+        reason = (
+            f"the last point is at {ratio:.2g} x Cmid, and A is known to ±{max(facts.half_width, 0.001):.3f}"
+        )
+        return Verdict(IDENTIFIED, (reason,), None)
+    states = [state for state, _ in worse]
+    state = NOT_IDENTIFIED if NOT_IDENTIFIED in states else LOWER_BOUND
+    return Verdict(state, tuple(reason for _, reason in worse), _remedy(facts, unit))
+
+
+def _broken(facts: Facts, unit: str) -> Verdict | None:
+    """The verdict for curves that the law does not describe: collapsed, or flat."""
+    if facts.fall > max(COLLAPSE, 4.0 * facts.step_sd):
+        return Verdict(
+            NOT_IDENTIFIED,
+            (
+                f"the score has fallen by {facts.fall:.2f} since {amount(facts.fell_after)} {unit}: "
+                "no law here describes a collapse or a restart",
+            ),
+            f"find out why it fell; to forecast what came before, use max_compute {facts.fell_after:.6g}",
+        )
+    if abs(facts.gain) < 2.0 * facts.noise_sd:
+        reason = f"no growth is seen beyond the noise: {facts.gain:+.3f} gained, noise {facts.noise_sd:.3f}"
+        return Verdict(NOT_IDENTIFIED, (reason,), "train on until the score moves, or check reward and data")
+    return None
+
+
+def _remedy(facts: Facts, unit: str) -> str:
+    """How far to go: to twice Cmid for a quotable A, farther when the noise asks for it."""
+    target = BENT * facts.cmid
+    if facts.last >= 0.95 * target:
+        # Beyond the bend the interval shrinks about with the compute seen.
+        target = facts.last * min(max(facts.half_width / QUOTABLE, 1.5), 4.0)
+    return f"about {amount(target - facts.last)} more {unit} would show more of the bend"
+
+
+def amount(value: float) -> str:
+    """A compute value with two significant digits, as 2,300 or 1.2e+19."""
+    if value >= 1e7 or value < 0.01:
+        return f"{value:.1e}"
+    digits = 1 - int(np.floor(np.log10(value)))
+    rounded = round(value, digits)
+    return f"{rounded:,.0f}" if digits <= 0 else f"{rounded:.{digits}f}"
+
+
+def fall_from_best(rate: Floats, compute: Floats) -> tuple[float, float]:
+    """How far the last level lies below the best earlier one, and the compute of that best level.
+
+    Levels are means over a fifth of the points (3 at least): single lucky evaluations do not count.
+    """
+    span = max(3, len(rate) // 5)
+    if len(rate) < 2 * span:
+        return 0.0, float(compute[-1])
+    kernel = np.ones(span) / span
+    levels = np.convolve(rate, kernel, mode="valid")
+    best = int(levels.argmax())
+    return float(levels[best] - levels[-1]), float(compute[min(best + span - 1, len(compute) - 1)])
