@@ -76,5 +76,5 @@ class ForecastOptions:
             raise FitError("reach must be a pass rate from 0 to 1", "reach")
 
     def key(self) -> dict[str, Any]:
-        """The options as JSON-ready data, for hashing."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        """What decides the numbers, as JSON-ready data, for hashing."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "benchmark"}

@@ -39,7 +39,7 @@ class Up:
             *arguments,
         ]
         clean = {k: v for k, v in os.environ.items() if not k.startswith("RLCAST_") or k == "RLCAST_CACHE"}
-        with self.log.open("ab") as log:
+        with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 argv, env={**clean, **env}, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
             )

@@ -30,7 +30,7 @@ def main() -> None:
         sys.exit(0)
 
     signal.signal(signal.SIGTERM, stop)
-    server.start()
+    server.start(timeout=60.0)
     while server.is_running():
         time.sleep(0.5)
     sys.exit(1)
