@@ -60,9 +60,9 @@ class Checked:
         return sum(abs(value - measured) for _, value, _, _, measured in self.rows) / len(self.rows)
 
 
-def check_forecast(client: Client, rows: CurveRows, seen: float, *more_at: float) -> Checked:
-    """Forecasts a run of the service from its points up to `seen`, at every point behind it."""
-    behind = [(c, r) for c, r in zip(rows.compute, rows.pass_rate, strict=True) if c > seen]
+def check_forecast(client: Client, rows: CurveRows, seen: float, *more_at: float, last: int = 15) -> Checked:
+    """Forecasts a run of the service from its points up to `seen`, at the `last` points behind it."""
+    behind = [(c, r) for c, r in zip(rows.compute, rows.pass_rate, strict=True) if c > seen][-last:]
     at = [c for c, _ in behind]
     [forecast] = client.forecasts(runs=[rows.run], max_compute=seen, at=[*at, *more_at])
     found = forecast["at"][: len(behind)]

@@ -154,6 +154,10 @@ def _field(loc: tuple[int | str, ...]) -> str:
 
 
 def _message(error: Any) -> str:
+    if error["type"] == "union_tag_not_found":
+        return f"say which one with `kind`: {_tags(error)}"
+    if error["type"] == "union_tag_invalid":
+        return f"kind {error['ctx']['tag']!r} is not known; use one of {_tags(error)}"
     if error["type"] != "extra_forbidden":
         message = str(error["msg"]).removeprefix("Value error, ")
         return " ".join(message.split())
@@ -165,6 +169,11 @@ def _message(error: Any) -> str:
         )
     near = difflib.get_close_matches(key, _all_field_names(), n=1)
     return f"unknown key; did you mean `{near[0]}`?" if near else "unknown key: remove it"
+
+
+def _tags(error: Any) -> str:
+    """The kinds of the union in which the error lies."""
+    return ", ".join(f"`{tag}`" for tag in _TAGS[str(error["loc"][0])])
 
 
 def _all_field_names() -> list[str]:

@@ -55,7 +55,7 @@ app.command("demo")(demo.demo_command)
 def main() -> None:
     """Runs the command; every error a user can cause is one line on stderr and a documented exit code."""
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="rlcast")
     except typer.Abort:
         sys.exit(130)
     except TyperException as error:

@@ -144,10 +144,9 @@ def _qwen(client: Client) -> Table:
     for column in ("run", "forecast of the end", "interval", "happened", "A"):
         table.add_column(column)
     for rows in read_table(demo.data_file("curves", demo.QWEN_FILE)).runs.values():
-        checked = demo.check_forecast(client, rows, max(rows.compute) / 2)
+        checked = demo.check_forecast(client, rows, max(rows.compute) / 2, last=5)
         _, value, low, high, _ = checked.rows[-1]
-        last = [measured for *_, measured in checked.rows[-5:]]
-        happened = sum(last) / len(last)
+        happened = sum(measured for *_, measured in checked.rows) / len(checked.rows)
         colour = "green" if low <= happened <= high else "red"
         state = checked.forecast["verdict"]["state"].replace("_", " ")
         table.add_row(rows.run, rate(value), interval(low, high), f"[{colour}]{rate(happened)}[/]", state)

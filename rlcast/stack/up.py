@@ -19,6 +19,7 @@ from typing import Any
 
 from rlcast import __version__
 from rlcast.errors import InputError, RlcastError
+from rlcast.stack.broker import USER
 from rlcast.stack.folder import DataFolder, FolderLock
 from rlcast.stack.postgres import EmbeddedPostgres
 from rlcast.stack.processes import Child, tail
@@ -177,7 +178,7 @@ class Stack:
             )
         )
         self.say(f"broker: embedded Valkey on 127.0.0.1:{port}")
-        return f"redis://:{password}@127.0.0.1:{port}/0"
+        return f"redis://{USER}:{password}@127.0.0.1:{port}/0"
 
     def _migrate(self, env: dict[str, str]) -> None:
         done = subprocess.run(
