@@ -116,7 +116,7 @@ def _remedy(facts: Facts, unit: str) -> str:
 
 def amount(value: float) -> str:
     """A compute value with two significant digits, as 2,300 or 1.2e+19."""
-    if value >= 1e7 or value < 0.01:
+    if value >= 1e7 or value < 1e-4:
         return f"{value:.1e}"
     digits = 1 - int(np.floor(np.log10(value)))
     rounded = round(value, digits)

@@ -6,7 +6,7 @@ import contextlib
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,6 +23,9 @@ from rlcast.errors import RlcastError
 if TYPE_CHECKING:
     from rlcast.client import Client
     from rlcast.stack.up import Stack
+
+Jobs = list[dict[str, Any]]
+_SAY_EVERY_S = 15.0
 
 
 def demo_command(
@@ -162,10 +165,10 @@ def _train_and_compare(client: Client, keeper: _Keeper) -> None:
     console.print("\n[bold]2. Two tiny recipes[/] that differ in one ingredient, trained here and now\n")
     submitted = demo.submit_recipes(client)
     jobs = submitted
-    with Live(_live(jobs), console=console, refresh_per_second=4) as live:
+    with _shown(jobs) as show:
         for now in demo.follow(client, [job["id"] for job in submitted], keeper.check):
             jobs = now
-            live.update(_live(jobs))
+            show(jobs)
     for job in jobs:
         if job["state"] != "finished":
             raise RlcastError(f"job {job['id']} ({job['run_name']}) {job['state']}: {job.get('error')}")
@@ -177,7 +180,28 @@ def _train_and_compare(client: Client, keeper: _Keeper) -> None:
     print_decision(client.gate(candidate=candidate, baseline=baseline), candidate, baseline)
 
 
-def _live(jobs: list[dict[str, Any]]) -> Table:
+@contextlib.contextmanager
+def _shown(jobs: Jobs) -> Iterator[Callable[[Jobs], None]]:
+    """Shows the jobs as they go on: in place on a terminal, else a line now and then and a last table."""
+    if console.is_terminal:
+        with Live(_live(jobs), console=console, refresh_per_second=4) as live:
+            yield lambda now: live.update(_live(now))
+        return
+    latest, said_at = jobs, time.monotonic()
+
+    def say(now: Jobs) -> None:
+        nonlocal latest, said_at
+        latest = now
+        if time.monotonic() - said_at > _SAY_EVERY_S:
+            said_at = time.monotonic()
+            words = (f"{job['run_name']} {progress_words(job) or job['state']}" for job in now)
+            console.print(" · ".join(words), markup=False)
+
+    yield say
+    console.print(_live(latest))
+
+
+def _live(jobs: Jobs) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     for column in ("run", "state", "progress", "evaluations", "pass rate"):
         table.add_column(column)
