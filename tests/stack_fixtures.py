@@ -11,11 +11,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from rlcast.client import Client
+from rlcast.errors import ServiceError, ServiceUnreachable
 
 
 class Up:
@@ -113,3 +115,51 @@ def rlcast_command(
 def rlcast() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs the command line as a user would; returns the finished process with its output."""
     return rlcast_command
+
+
+#: Trains for some ten seconds, with an evaluation several times a second.
+RECIPE = """
+name: fault-recipe
+steps: 1200
+seed: 3
+model: {hidden_size: 32, layers: 1, heads: 2, kv_heads: 1, head_dim: 16, intermediate_size: 64,
+        warm_start: {pass_rate: 0.05, max_steps: 400}}
+task: {digits: 1, train_prompts: 20, heldout_prompts: 10}
+sampling: {prompts_per_step: 8, samples_per_prompt: 8, max_new_tokens: 4}
+evaluation: {every_steps: 20, samples_per_prompt: 4}
+checkpoint: {every_steps: 100}
+"""
+
+
+@pytest.fixture
+def small_recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(RECIPE)
+    return path
+
+
+class Watch:
+    """Reads a job's evaluations again and again and remembers every point that was ever acknowledged."""
+
+    def __init__(self, client: Client, job_id: str) -> None:
+        self.client = client
+        self.job_id = job_id
+        self.seen: dict[int, float] = {}
+        self.job: dict[str, Any] = {}
+
+    def look(self) -> None:
+        try:
+            self.job = self.client.job(self.job_id)
+            for item in self.client.evaluations(self.job["run_id"], limit=1000):
+                self.seen.setdefault(item["step"], item["pass_rate"])
+        except (ServiceUnreachable, ServiceError):
+            pass
+
+    def until(self, condition: Any, what: str, timeout_s: float = 150.0) -> None:
+        deadline = time.monotonic() + timeout_s
+        self.look()
+        while not condition():
+            assert time.monotonic() < deadline, f"waited in vain for {what}: {self.job}"
+            assert self.job.get("state") != "failed", self.job
+            time.sleep(0.2)
+            self.look()

@@ -73,6 +73,12 @@ def interval(low: float | None, high: float | None, form: Any = rate) -> str:
     )
 
 
+def _reach_interval(low: float | None, high: float | None) -> str:
+    if low is None:
+        return "not within reach: above A"
+    return f"{amount(low)} to {amount(high) if high is not None else 'never'}"
+
+
 def verdict_text(verdict: dict[str, Any]) -> Text:
     """The verdict in words, with its reasons and what would resolve it."""
     words, colour = VERDICTS[verdict["state"]]
@@ -116,6 +122,6 @@ def _numbers(forecast: dict[str, Any], unit: str) -> Table:
         table.add_row(
             f"{unit} to reach {rate(reach['pass_rate'])}",
             amount(reach["compute"]),
-            interval(reach["low"], reach["high"], amount),
+            _reach_interval(reach["low"], reach["high"]),
         )
     return table
