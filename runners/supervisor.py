@@ -134,6 +134,7 @@ class Supervisor:
         self._last_beat = 0.0
         self._last_answer = time.monotonic()
         self._progress_is_new = False
+        self._progress_was_sent = False
         self._trainer: TrainerProcess | None = None
 
     # -- the attempt ---------------------------------------------------------------------------
@@ -160,11 +161,14 @@ class Supervisor:
         """One round of the loop: deliver what is there, beat when it is time."""
         if self._delivery.ready():
             self._try(self._deliver, self._delivery)
-        since = time.monotonic() - self._last_beat
-        if self._beat.ready() and (
-            since > min(HEARTBEAT_S, self.lease.lease_s / 4) or (self._progress_is_new and since > PROGRESS_S)
-        ):
+        if self._beat.ready() and self._beat_is_due(time.monotonic() - self._last_beat):
             self._try(self._send_heartbeat, self._beat)
+
+    def _beat_is_due(self, since_s: float) -> bool:
+        if since_s > min(HEARTBEAT_S, self.lease.lease_s / 4):
+            return True
+        # The first progress goes out at once: with it the job counts as running.
+        return self._progress_is_new and (since_s > PROGRESS_S or not self._progress_was_sent)
 
     def _try(self, action: Callable[[], None], backoff: Backoff) -> None:
         """Runs a call to the service; an absent or troubled service is tried again later."""
@@ -197,6 +201,7 @@ class Supervisor:
             raise
         self._last_beat = time.monotonic()
         self._progress_is_new = False
+        self._progress_was_sent = self.progress is not None
         self.cancelled = self.cancelled or bool(answer["cancel"])
 
     def _deliver(self) -> None:
