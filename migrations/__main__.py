@@ -1,4 +1,7 @@
-"""`python -m migrations upgrade|downgrade|current [REVISION]` on the database of `RLCAST_DATABASE_URL`."""
+"""`python -m migrations upgrade|downgrade|current|check [REVISION]` on the database of `RLCAST_DATABASE_URL`.
+
+`python -m migrations revision "why"` writes a new migration from the difference between models and database.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,10 @@ from migrations import configuration
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m migrations", description=__doc__)
-    parser.add_argument("action", choices=("upgrade", "downgrade", "current", "check"))
-    parser.add_argument("revision", nargs="?", help="default: head (upgrade), -1 (downgrade)")
+    parser.add_argument("action", choices=("upgrade", "downgrade", "current", "check", "revision"))
+    parser.add_argument(
+        "revision", nargs="?", help="default: head (upgrade), -1 (downgrade); of `revision` its message"
+    )
     arguments = parser.parse_args()
     url = os.environ.get("RLCAST_DATABASE_URL")
     if not url:
@@ -27,6 +32,8 @@ def main() -> int:
             command.upgrade(config, arguments.revision or "head")
         elif arguments.action == "downgrade":
             command.downgrade(config, arguments.revision or "-1")
+        elif arguments.action == "revision":
+            command.revision(config, message=arguments.revision, autogenerate=True)
         elif arguments.action == "check":
             command.check(config)
         else:
