@@ -1,6 +1,6 @@
 """The Celery application of a runner, and its one task.
 
-The broker carries wake-ups only (DESIGN: jobs that survive): messages are acknowledged early, a lost
+The broker carries wake-ups only (docs/decisions/0001): messages are acknowledged early, a lost
 one is sent again by the service, a doubled one finds the job claimed. So there are no retries, no
 results and no time limits here; the supervisor and the service's lease do that work.
 """

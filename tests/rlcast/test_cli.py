@@ -184,3 +184,21 @@ def test_every_command_explains_itself():
         done = rlcast(command, "--help")
         assert done.returncode == 0
         assert "Usage: rlcast" in done.stdout
+
+
+def test_a_preset_becomes_a_recipe_file_that_is_valid(tmp_path):
+    assert {"scalerl", "grpo-deepseek", "loo-dapo"} <= set(rlcast("recipe", "presets").stdout.split())
+    shown = rlcast("recipe", "show", "scalerl", "--tiny")
+    path = tmp_path / "mine.yaml"
+    path.write_text(shown.stdout)
+    assert rlcast("recipe", "validate", str(path)).returncode == 0
+    assert rlcast("recipe", "diff", str(path), "scalerl", "--tiny").stdout == "no difference\n"
+    wrong = rlcast("recipe", "validate", str(path), "--set", "loss.cispo_cap=0.5")
+    assert (wrong.returncode, "loss.cispo_cap" in wrong.stderr) == (2, True)
+    assert rlcast("recipe", "show", "no-such-preset").returncode == 2
+
+
+def test_diff_names_the_ingredient():
+    differing = rlcast("recipe", "diff", "scalerl", "loo-fp32").stdout.splitlines()
+    assert "precision.fp32_head: True → False" in differing
+    assert len(differing) == 2  # and the name
