@@ -117,6 +117,11 @@ class Backoff:
         self._next = time.monotonic() + delay * random.uniform(0.5, 1.0)
 
 
+def _may_pass(error: ServiceError) -> bool:
+    """Whether the same call may succeed later: the service is troubled, busy, or its token changes."""
+    return error.status >= 500 or error.status in (401, 403, 429)
+
+
 class Supervisor:
     """Owns one trainer process and the delivery of its events."""
 
@@ -177,7 +182,7 @@ class Supervisor:
         except ServiceUnreachable:
             backoff.failed()
         except ServiceError as error:
-            if error.status < 500 and error.status != 429:
+            if not _may_pass(error):
                 raise
             backoff.failed()
         else:
@@ -227,37 +232,21 @@ class Supervisor:
         except ServiceError as error:
             if error.code == "stale_attempt":
                 raise Fenced from error
-            if error.status >= 500 or error.status == 429:
+            if _may_pass(error):
                 raise
-            self._post_without_refused(items, attempt, error)
+            if len(items) == 1:
+                self._set_aside(items[0], error)
+                return
+            for item in items:  # one bad point must not hold back the others
+                self._post([item])
 
-    def _post_without_refused(
-        self, items: list[dict[str, Any]], attempt: dict[str, Any], error: ServiceError
-    ) -> None:
-        """Keeps aside what the service will never take, with its reason, and sends the others.
-
-        One bad point must not hold back those behind it, and must not vanish either.
-        """
-        results = error.problem.get("results")
-        refused = (
-            {int(r["index"]) for r in results if isinstance(r, dict) and r.get("status") == "rejected"}
-            if isinstance(results, list)
-            else set(range(len(items)))
-        )
-        if not refused:
-            raise error
+    def _set_aside(self, item: dict[str, Any], error: ServiceError) -> None:
+        """Keeps what the service will never take, with its reason: a point must not vanish either."""
         with self.folder.refused.open("a") as file:
-            for index in sorted(refused):
-                file.write(json.dumps({"reason": str(error), "evaluation": items[index]}) + "\n")
+            file.write(json.dumps({"reason": str(error), "evaluation": item}) + "\n")
             file.flush()
             os.fsync(file.fileno())
-        log.error(
-            "job %s: %d evaluations were refused (%s); kept in %s",
-            self.lease.job_id, len(refused), error, self.folder.refused,
-        )  # fmt: skip
-        rest = [item for index, item in enumerate(items) if index not in refused]
-        if rest:
-            self.client.post_evaluations(self.lease.run_id, rest, **attempt)
+        log.error("job %s: an evaluation was refused (%s); kept in %s", self.lease.job_id, error, file.name)
 
     def _note(self, event: Event) -> None:
         if event.kind == "progress":

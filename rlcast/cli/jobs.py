@@ -87,7 +87,8 @@ def jobs_command(
 def jobs_table(items: list[dict[str, Any]]) -> Table:
     """Jobs with state, progress and error, one a row."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("job", "run", "state", "attempt", "progress", "note"):
+    table.add_column("job", no_wrap=True, min_width=36)  # whole ids: they are copied into other commands
+    for column in ("run", "state", "attempt", "progress", "note"):
         table.add_column(column)
     for item in items:
         colour = _COLOURS.get(item["state"], "default")
