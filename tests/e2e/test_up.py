@@ -105,3 +105,20 @@ def test_a_port_that_is_taken_is_named(start_up, rlcast):
     other = rlcast("up", "--data", str(up.folder.parent / "other"), "--port", str(up.port))
     assert other.returncode == 2
     assert f"--port {up.port} is taken" in other.stderr
+
+
+def test_servers_of_ones_own_are_used(start_up, rlcast, database_url, valkey_url):
+    import json
+
+    import psycopg
+
+    up = start_up(RLCAST_DATABASE_URL=database_url, RLCAST_BROKER_URL=valkey_url).wait()
+    children = {child["name"] for child in json.loads((up.folder / "up.json").read_text())["children"]}
+    assert children == {"API", "worker"}
+    assert not (up.folder / "postgres").exists()
+    assert rlcast("import", str(CURVE), env=up.env()).returncode == 0
+    with psycopg.connect(database_url.replace("+psycopg", "")) as connection:
+        assert connection.execute("SELECT count(*) FROM evaluations").fetchone() == (34,)
+    up.stop()
+    with psycopg.connect(database_url.replace("+psycopg", "")) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,), "a server that is not ours stays up"
