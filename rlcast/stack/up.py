@@ -120,6 +120,9 @@ class Stack:
             "RLCAST_HOME": str(self.folder.root),
             "PYTHONUNBUFFERED": "1",
         }
+        if "RLCAST_BROKER_URL" not in os.environ:
+            # The embedded broker starts empty: jobs that were queued before are woken again soon.
+            env["RLCAST_RESEND_S"] = os.environ.get("RLCAST_RESEND_S", "10")
         self._migrate(env)
         port = free_port(self.options.host, self.options.port)
         self.url = f"http://{self.options.host}:{port}"
