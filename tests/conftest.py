@@ -86,6 +86,19 @@ def _execute(url: str, statement: str) -> None:
         connection.execute(statement)  # type: ignore[call-overload]
 
 
+def _truncate(url: str, tables: str) -> None:
+    """Empties tables of a running service. Its background loops may hold rows in another order: then
+    PostgreSQL ends one of the two, and it is tried again."""
+    import psycopg
+
+    for attempt in range(10):
+        try:
+            return _execute(url, f"TRUNCATE {tables} RESTART IDENTITY CASCADE")
+        except psycopg.errors.DeadlockDetected:
+            if attempt == 9:
+                raise
+
+
 @pytest.fixture
 def valkey_url() -> Iterator[str]:
     """A fresh Valkey."""
@@ -123,7 +136,7 @@ class Service:
         from api.models import Base
 
         tables = ", ".join(Base.metadata.tables)
-        _execute(self.database_url, f"TRUNCATE {tables} RESTART IDENTITY CASCADE")
+        _truncate(self.database_url, tables)
         self.app.state.broadcaster = Broadcaster(self.app.state.sessions)
         self.app.state.forecaster.forget()
 
