@@ -13,6 +13,7 @@ from fitting.bootstrap import Draws, bootstrap
 from fitting.curve import Bools, Curve, Floats
 from fitting.errors import FitError
 from fitting.laws import LAWS, Law
+from fitting.laws.base import LN_BEFORE_RL
 from fitting.noise import Noise, binomial_sd, estimate_noise, step_sd
 from fitting.options import ForecastOptions
 from fitting.point import PointFit, fit_point
@@ -24,8 +25,6 @@ MIN_POINTS = 4
 _GRID_POINTS = 80
 #: How far the grid goes beyond the last point when nothing farther is asked for.
 _GRID_FACTOR = 4.0
-#: Subtracted from the first point's ln C to stand for zero compute: every law has its value before RL there.
-_BEFORE_RL = -1000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +104,9 @@ def window_of(curve: Curve, options: ForecastOptions) -> Bools:
 
 
 def log_compute(compute: Floats) -> Floats:
-    """ln C, shape [n]; zero compute becomes very negative, where every law has its value before RL."""
+    """ln C, shape [n]; zero compute becomes `LN_BEFORE_RL`."""
     positive = compute > 0
-    return np.where(positive, np.log(np.where(positive, compute, 1.0)), _BEFORE_RL)
+    return np.where(positive, np.log(np.where(positive, compute, 1.0)), LN_BEFORE_RL)
 
 
 def inputs_hash(curves: list[Curve], options: ForecastOptions) -> str:
@@ -204,7 +203,8 @@ def _as_dict(f: Forecast) -> dict[str, Any]:
     }
 
 
-def _ends(level: float) -> tuple[float, float]:
+def ends(level: float) -> tuple[float, float]:
+    """The probabilities at the two ends of a central interval."""
     return (1.0 - level) / 2.0, (1.0 + level) / 2.0
 
 
@@ -213,7 +213,7 @@ def _parameters(f: Forecast) -> dict[str, dict[str, float | None]]:
     draws = f.law.outer_values(f.draws.theta)
     found: dict[str, dict[str, float | None]] = {}
     for name in f.law.outer:
-        low, high = np.quantile(draws[name], _ends(f.options.level))
+        low, high = np.quantile(draws[name], ends(f.options.level))
         found[name] = {
             "value": significant(float(values[name])),
             "low": significant(low),
@@ -239,7 +239,7 @@ def _at(f: Forecast) -> list[dict[str, float | None]]:
         return []
     compute = np.array(f.options.at)
     values = f.law.value(f.theta, np.log(compute))
-    low, high = np.quantile(score_draws(f, compute), _ends(f.options.level), axis=0)
+    low, high = np.quantile(score_draws(f, compute), ends(f.options.level), axis=0)
     return [
         {"compute": c, "value": significant(v), "low": significant(a), "high": significant(b)}
         for c, v, a, b in zip(f.options.at, values, low, high, strict=True)
@@ -251,7 +251,7 @@ def _reach(f: Forecast, target: float) -> dict[str, float | None]:
     that part of the replicates never reaches it."""
     value = float(f.law.compute_for(f.theta, target))
     draws = f.law.compute_for(f.draws.theta, target)
-    low, high = np.quantile(draws, _ends(f.options.level), method="inverted_cdf")
+    low, high = np.quantile(draws, ends(f.options.level), method="inverted_cdf")
     in_units = (float(np.exp(min(v, 700.0))) if v < np.inf else None for v in (value, low, high))
     found, at_low, at_high = (significant(v) for v in in_units)
     return {"pass_rate": target, "compute": found, "low": at_low, "high": at_high}
@@ -260,9 +260,9 @@ def _reach(f: Forecast, target: float) -> dict[str, float | None]:
 def _grid(f: Forecast, positive: Floats) -> dict[str, Any]:
     end = max([positive[-1] * _GRID_FACTOR, f.curve.compute[-1], *(c * 1.05 for c in f.options.at)])
     compute = np.geomspace(positive[0], end, _GRID_POINTS)
-    low, high = _ends(f.options.level)
-    ends = np.quantile(score_draws(f, compute), [low, 0.25, 0.75, high], axis=0)
-    named = dict(zip(("low", "low50", "high50", "high"), ends, strict=True))
+    low, high = ends(f.options.level)
+    edges = np.quantile(score_draws(f, compute), [low, 0.25, 0.75, high], axis=0)
+    named = dict(zip(("low", "low50", "high50", "high"), edges, strict=True))
     value = f.law.value(f.theta, np.log(compute))
     columns = {"compute": compute, "value": value, **named}
     return {

@@ -9,7 +9,7 @@ import numpy as np
 
 from fitting.curve import Floats
 from fitting.errors import FitError
-from fitting.forecast import Forecast, significant
+from fitting.forecast import Forecast, ends, significant
 from fitting.recipe import SEED_SD
 from fitting.verdict import IDENTIFIED, LOWER_BOUND
 
@@ -49,9 +49,10 @@ def gate_decision(
     """Decides whether the candidate's A falls below the baseline's by more than `margin`.
 
     A recipe is judged, not a run: what repeats of a recipe differ by (`SEED_SD` for a side with one run)
-    is part of the uncertainty. Fails when P(A_candidate < A_baseline - margin) >= `confidence` and the
-    candidate's A is bounded from above; passes when 1 - P >= `confidence` and both are identified, or when
-    the candidate's lower bound alone lies above what the baseline asks. Everything else is inconclusive.
+    is part of the uncertainty. Fails when P(A_candidate < A_baseline - margin) >= `confidence` and both are
+    identified; passes when 1 - P >= `confidence` and both are identified, or the candidate has a lower bound
+    that alone decides against an identified or given baseline. Everything else is inconclusive.
+    `difference` has an interval at the candidate's level.
 
     Raises `FitError` for different units or values out of range.
     """
@@ -61,7 +62,7 @@ def gate_decision(
     difference = a - b
     p_below = float(np.mean(difference < -margin))
     verdict, reasons = _decide(candidate, baseline, p_below, confidence)
-    low, high = np.quantile(difference, [0.05, 0.95])
+    low, high = np.quantile(difference, ends(candidate.options.level))
     middle = _point(candidate) - (float(baseline) if not isinstance(baseline, Forecast) else _point(baseline))
     return GateDecision(
         verdict=verdict,

@@ -23,10 +23,6 @@ class PointFit:
     residuals: Floats
     at_bound: tuple[str, ...]
 
-    @property
-    def sse(self) -> float:
-        return float(self.residuals @ self.residuals)
-
 
 def fit_point(law: Law, ln_c: Floats, rate: Floats) -> PointFit:
     """Fits `law` to points ln C [n], pass rate [n] by lmfit (method `least_squares`, trust region)."""

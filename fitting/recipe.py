@@ -11,6 +11,7 @@ from fitting.bootstrap import Draws
 from fitting.curve import Curve, Floats, Ints
 from fitting.errors import FitError
 from fitting.forecast import Forecast, forecast, inputs_hash, window_of
+from fitting.noise import Noise
 from fitting.options import ForecastOptions
 from fitting.verdict import IDENTIFIED, LOWER_BOUND, NOT_IDENTIFIED, Verdict
 
@@ -20,11 +21,13 @@ SEED_SD = 0.0075
 _PRIOR_RUNS = 2.0
 
 
-def forecast_recipe(curves: Sequence[Curve], options: ForecastOptions | None = None) -> Forecast:
+def forecast_recipe(
+    curves: Sequence[Curve], options: ForecastOptions | None = None, name: str = "recipe"
+) -> Forecast:
     """Forecasts a recipe: each run is fitted by itself, then runs are averaged.
 
     The replicates resample runs and add what repeats of the recipe differ by: the spread of A between the
-    runs, shrunk towards `SEED_SD` (with one run, that assumption alone). The name is the first curve's.
+    runs, shrunk towards `SEED_SD` (with one run, that assumption alone). `name` is the recipe's.
 
     Raises `FitError` for no runs, different units, or a run with too few points (which is named).
     """
@@ -34,21 +37,37 @@ def forecast_recipe(curves: Sequence[Curve], options: ForecastOptions | None = N
     units = sorted({curve.unit for curve in curves})
     if len(units) > 1:
         raise FitError(f"the runs have compute in {' and '.join(units)}; convert them to one unit", "unit")
-    runs = [forecast(curve, replace(options, seed=options.seed + i)) for i, curve in enumerate(curves)]
+    runs = [_forecast_run(curve, replace(options, seed=options.seed + i)) for i, curve in enumerate(curves)]
     run_sd = between_runs_sd(np.array([run.law.outer_values(run.theta)["A"] for run in runs]))
     merged = _merge(curves)
     return replace(
         runs[0],
+        name=name,
         curve=merged,
         used=window_of(merged, options),
         options=options,
         theta=np.mean([run.theta for run in runs], axis=0),
         draws=_draws(runs, run_sd, options),
+        noise=_mean_noise(runs),
         verdict=_verdict(runs),
         run_sd=run_sd,
         inputs_sha256=inputs_hash(list(curves), options),
         _cache={},
     )
+
+
+def _forecast_run(curve: Curve, options: ForecastOptions) -> Forecast:
+    try:
+        return forecast(curve, options)
+    except FitError as error:
+        raise FitError(f"run '{curve.name}': {error}", error.field) from error
+
+
+def _mean_noise(runs: list[Forecast]) -> Noise:
+    """The noise of a run of the recipe: root mean square of the sizes, mean autocorrelation."""
+    sd = float(np.sqrt(np.mean([run.noise.sd**2 for run in runs])))
+    autocorrelation = float(np.mean([run.noise.autocorrelation for run in runs]))
+    return Noise(sd, autocorrelation, sum(run.noise.dof for run in runs))
 
 
 def between_runs_sd(asymptotes: Floats) -> float:

@@ -7,18 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from fitting.curve import Floats
+from fitting.units import unit_label
 
 IDENTIFIED, LOWER_BOUND, NOT_IDENTIFIED = "identified", "lower_bound_only", "not_identified"
 
-#: C_last / Cmid from which A is quotable to about 0.03 (simulation: docs/calibration.md).
+#: C_last / Cmid from which the points show the bend well enough for A to be quoted.
 BENT = 2.0
-#: Half-width of A's interval up to which A counts as identified.
+#: Half-width of A's 90% interval (whatever level was asked for) up to which A counts as identified, and
+#: beyond which nothing is known of it.
 QUOTABLE = 0.03
 USELESS = 0.15
 #: A fall of the level below its best from which the run counts as collapsed.
 COLLAPSE = 0.04
 CERTAIN_AT_ONE, OFTEN_AT_ONE = 0.01, 0.2
-_UNITS = {"gpu_hours": "GPU-hours", "cpu_hours": "CPU-hours", "flops": "FLOPs", "usd": "US dollars"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Verdict:
 
 def judge(facts: Facts) -> Verdict:
     """The verdict: the worst state that any fact calls for, with every reason."""
-    unit = _UNITS.get(facts.unit, facts.unit)
+    unit = unit_label(facts.unit)
     broken = _broken(facts, unit)
     if broken:
         return broken

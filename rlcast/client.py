@@ -14,6 +14,8 @@ from rlcast.errors import InputError, ServiceError, ServiceUnreachable
 from rlcast.stack.folder import DataFolder, default_folder
 
 DEFAULT_URL = "http://127.0.0.1:8700"
+#: States of a job that has ended.
+ENDED = frozenset({"finished", "failed", "cancelled"})
 #: Most evaluations that the service takes in one request.
 BATCH = 1000
 

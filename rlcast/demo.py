@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from rlcast.client import Client
+from rlcast.client import ENDED, Client
 from rlcast.errors import ServiceError, ServiceUnreachable
 from rlcast.imports import Imported, import_run
 from rlcast.recipe import Recipe
@@ -24,7 +24,6 @@ SCALERL_SOURCE = "ScaleRL 8B, arXiv 2510.13786, Figure 1, digitised"
 QWEN_SOURCE = "GRPO on Qwen2.5, arXiv 2509.25300"
 #: Candidate and baseline: the two differ in one ingredient.
 RECIPES = ("tiny-cispo.yaml", "tiny-reinforce.yaml")
-ENDED = {"finished", "failed", "cancelled"}
 
 
 def data_file(kind: str, name: str) -> Path:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fitting.units import unit_label
 from rlcast.figure_style import (
     PALETTES,
     Style,
@@ -20,7 +21,6 @@ from rlcast.figure_style import (
     rgba,
     short_text,
     template,
-    unit_label,
 )
 from rlcast.figures import ForecastDict, Spec, styles_of
 

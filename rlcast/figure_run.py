@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from fitting.units import unit_label
 from rlcast.figure_style import (
     PALETTES,
     Theme,
@@ -17,7 +18,6 @@ from rlcast.figure_style import (
     rgba,
     style_of,
     template,
-    unit_label,
 )
 
 ForecastDict = Mapping[str, Any]

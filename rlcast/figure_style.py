@@ -8,17 +8,6 @@ from typing import Any, Literal
 
 Theme = Literal["light", "dark"]
 
-#: How a unit of compute is written for people.
-UNIT_LABELS: dict[str, str] = {
-    "gpu_hours": "GPU-hours",
-    "cpu_hours": "CPU-hours",
-    "flops": "FLOPs",
-    "tokens": "tokens",
-    "samples": "samples",
-    "steps": "steps",
-    "usd": "US dollars",
-}
-
 # Okabe and Ito's palette (jfly.uni-koeln.de/color): told apart with every common colour blindness.
 # Yellow is left out on white, black on dark, for contrast.
 _COLOURS: dict[Theme, tuple[str, ...]] = {
@@ -82,11 +71,6 @@ def short_text(text: object, length: int = 36) -> str:
         return name
     tail = length // 2
     return f"{name[: length - tail - 1]}…{name[-tail:]}"
-
-
-def unit_label(unit: str) -> str:
-    """The unit as people write it ("GPU-hours"); unknown units as they are."""
-    return UNIT_LABELS.get(unit, unit)
 
 
 def exponent_format(unit: str) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from fitting.units import unit_label
 from rlcast.figure_style import (
     PALETTES,
     Palette,
@@ -28,7 +29,6 @@ from rlcast.figure_style import (
     short_text,
     style_of,
     template,
-    unit_label,
 )
 
 ForecastDict = Mapping[str, Any]

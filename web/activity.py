@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from rlcast.figure_style import number_text, unit_label
+from fitting.units import unit_label
+from rlcast.figure_style import number_text
 from web.gateway import Gateway
 
 OPEN_STATES = ("queued", "starting", "running")

@@ -9,8 +9,9 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from fitting.units import unit_label
 from rlcast import __version__
-from rlcast.figure_style import number_text, unit_label
+from rlcast.figure_style import number_text
 from web.assets import PLOTLY_PATH, map_style_ids
 
 _environment = Environment(

@@ -11,8 +11,9 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse
 
+from fitting.units import unit_label
 from rlcast.figure_run import history_figure, residual_figure
-from rlcast.figure_style import Theme, unit_label
+from rlcast.figure_style import Theme
 from rlcast.figures import forecast_spec
 from web.compare_data import Chosen, forecast_curve, load_evaluations
 from web.compare_state import CompareState, parse_theme

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rlcast.figure_style import number_text, unit_label
+from fitting.units import unit_label
+from rlcast.figure_style import number_text
 
 ForecastDict = Mapping[str, Any]
 

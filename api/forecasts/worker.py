@@ -139,11 +139,11 @@ def _forecast(task: ForecastTask) -> Forecast:
     from fitting import ForecastOptions, forecast, forecast_recipe
 
     options = ForecastOptions(**task.options)
-    curves = [_curve(curve, task.name if task.pooled else curve.name) for curve in task.curves]
-    return forecast_recipe(curves, options) if task.pooled else forecast(curves[0], options)
+    curves = [_curve(curve) for curve in task.curves]
+    return forecast_recipe(curves, options, task.name) if task.pooled else forecast(curves[0], options)
 
 
-def _curve(data: CurveData, name: str) -> Curve:
+def _curve(data: CurveData) -> Curve:
     import numpy as np
 
     from fitting import Curve
@@ -154,7 +154,7 @@ def _curve(data: CurveData, name: str) -> Curve:
         np.array(data.compute),
         np.array(data.pass_rate),
         data.unit,
-        name,
+        data.name,
         n_prompts=n_prompts,
         n_samples=n_samples,
     )

@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+#: ln C that stands for zero compute, far below that of any real one: every law has its value before RL there.
+LN_BEFORE_RL = -1000.0
+
 
 class Law(Protocol):
     """A curve R(C) with k parameters, fitted in an inner form that has box bounds.
 
     Inner parameters `theta` have shape [..., k]; `ln_c` is ln C, shape [n]. A point at zero compute is
-    passed as a very negative `ln_c`.
+    passed as `LN_BEFORE_RL`.
     """
 
     name: str

@@ -15,7 +15,7 @@ import itertools
 
 import numpy as np
 
-from fitting.laws.base import Floats
+from fitting.laws.base import LN_BEFORE_RL, Floats
 
 #: Bounds of B. The paper's values lie between 1.1 and 4.6.
 MIN_B, MAX_B = 0.2, 10.0
@@ -52,7 +52,7 @@ class Sigmoid:
         return r0 + gain * room * share, jacobian
 
     def bounds(self, ln_c: Floats) -> tuple[Floats, Floats]:
-        seen = ln_c[ln_c > _BEFORE_RL]
+        seen = ln_c[ln_c > LN_BEFORE_RL]
         low = np.array([0.0, _MIN_GAIN, seen.min() - 5.0, np.log(MIN_B), 0.0])
         high = np.array([1.0 - 1e-6, 1.0, seen.max() + np.log(MAX_CMID_FACTOR), np.log(MAX_B), 0.0])
         return low, high
@@ -67,7 +67,7 @@ class Sigmoid:
 
     def starts(self, ln_c: Floats, rate: Floats, count: int) -> Floats:
         """For each (Cmid, B) of a grid, R0 and A are a linear least-squares problem; the best are kept."""
-        seen = ln_c[ln_c > _BEFORE_RL]
+        seen = ln_c[ln_c > LN_BEFORE_RL]
         grid = itertools.product(
             np.linspace(seen.min() - 0.5, seen.max() + 2.0, 14), np.log([0.6, 1.2, 2.0, 3.5])
         )
@@ -101,8 +101,6 @@ class Sigmoid:
         return np.where(share >= 1.0, np.inf, np.where(share <= 0.0, -np.inf, inside))
 
 
-#: Below every real ln C (compute is at least 1e-300): marks an evaluation before RL.
-_BEFORE_RL = -700.0
 _TINY = 1e-300
 
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from rlcast.cli.output import amount, console, note, unit_words
+from fitting.units import unit_label
+from rlcast.cli.output import amount, console, note
 from rlcast.errors import InputError
 
 
@@ -46,7 +47,7 @@ def import_command(
         for rows in found:
             console.print(
                 f"{rows.run}: {len(rows.compute)} evaluations, {amount(min(rows.compute))} to "
-                f"{amount(max(rows.compute))} {unit_words(rows.unit)}",
+                f"{amount(max(rows.compute))} {unit_label(rows.unit)}",
                 markup=False,
             )
         return

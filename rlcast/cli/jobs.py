@@ -13,7 +13,6 @@ from rlcast.cli.output import Json, console, print_json, rate
 from rlcast.cli.recipes import Overrides, RecipeFile, read_recipe
 from rlcast.errors import ExitCode
 
-ENDED = {"finished", "failed", "cancelled"}
 _COLOURS = {
     "finished": "green",
     "failed": "red",
@@ -54,6 +53,8 @@ def submit_command(
 
 def wait_for_end(client: Any, job_id: str, poll_s: float = 2.0) -> dict[str, Any]:
     """Waits until the job has ended and returns it."""
+    from rlcast.client import ENDED
+
     while True:
         job: dict[str, Any] = client.job(job_id)
         if job["state"] in ENDED:

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fitting.units import unit_label
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 console = Console(highlight=False, soft_wrap=True)
@@ -19,16 +21,6 @@ VERDICTS = {
     "identified": ("A is identified", "green"),
     "lower_bound_only": ("only a lower bound of A is known", "yellow"),
     "not_identified": ("A is not identified yet", "red"),
-}
-
-UNIT_WORDS = {
-    "gpu_hours": "GPU-hours",
-    "cpu_hours": "CPU-hours",
-    "flops": "FLOPs",
-    "tokens": "tokens",
-    "samples": "samples",
-    "steps": "steps",
-    "usd": "US$",
 }
 
 
@@ -46,12 +38,8 @@ def note(message: str) -> None:
 
 
 def print_json(document: Any) -> None:
-    """Strict JSON on stdout: sorted nowhere, NaN refused."""
+    """Strict JSON on stdout: NaN is refused."""
     print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))  # noqa: T201
-
-
-def unit_words(unit: str) -> str:
-    return UNIT_WORDS.get(unit, unit)
 
 
 def amount(value: float | None) -> str:
@@ -92,7 +80,7 @@ def verdict_text(verdict: dict[str, Any]) -> Text:
 
 def print_forecast(forecast: dict[str, Any], out: Console = console) -> None:
     """Verdict in words first, numbers second."""
-    unit = unit_words(forecast["unit"])
+    unit = unit_label(forecast["unit"])
     window = forecast["window"]
     head = Text(forecast["run"], style="bold")
     head.append(

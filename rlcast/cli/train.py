@@ -14,7 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rlcast.cli.output import amount, console, note, print_forecast, rate, unit_words
+from fitting.units import unit_label
+from rlcast.cli.output import amount, console, note, print_forecast, rate
 from rlcast.cli.recipes import Overrides, RecipeFile, read_recipe
 from rlcast.errors import InputError, RlcastError
 from rlcast.spool import Event, Spool
@@ -118,7 +119,7 @@ class _Printer:
         if event.kind == "evaluation":
             compute = data["compute"].get(self.unit, 0.0)
             console.print(
-                f"step {data['step']:>5}  {amount(compute):>9} {unit_words(self.unit)}  "
+                f"step {data['step']:>5}  {amount(compute):>9} {unit_label(self.unit)}  "
                 f"pass rate {rate(data['pass_rate'])}",
                 markup=False,
             )

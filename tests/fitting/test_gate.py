@@ -73,7 +73,8 @@ def test_impossible_thresholds_are_refused(make_curve, arguments, field):
 def test_seeds_of_a_recipe_are_pooled(make_curve):
     asymptotes = (0.60, 0.62, 0.61)
     runs = [make_curve(LONG, a=a, sd=0.003, seed=i, name=f"s{i}") for i, a in enumerate(asymptotes)]
-    pooled = forecast_recipe(runs, ForecastOptions(at=(1e5,)))
+    pooled = forecast_recipe(runs, ForecastOptions(at=(1e5,)), "my recipe")
+    assert pooled.to_dict()["run"] == "my recipe"
     a = pooled.to_dict()["parameters"]["A"]
     assert a["value"] == pytest.approx(0.61, abs=0.004)
     # sd between runs 0.01, shrunk with two assumed runs of 0.0075: sqrt((2 * 0.0075^2 + 2e-4) / 4) = 0.0088
@@ -85,6 +86,9 @@ def test_a_recipes_runs_share_a_unit(make_curve):
     with pytest.raises(FitError) as caught:
         forecast_recipe([make_curve(LONG), make_curve(LONG, unit="tokens")])
     assert caught.value.field == "unit"
+    with pytest.raises(FitError, match="run 's1': 3 points") as caught:
+        forecast_recipe([make_curve(LONG, name="s0"), make_curve(LONG[:3], name="s1")])
+    assert caught.value.field == "points"
     with pytest.raises(FitError) as caught:
         forecast_recipe([])
     assert caught.value.field == "runs"
