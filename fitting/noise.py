@@ -11,7 +11,7 @@ from fitting.curve import Floats, Ints
 #: What is assumed before residuals are seen, and with the weight of how many independent residuals: a fit of
 #: four parameters to a dozen points absorbs most of correlated noise, so that what is left looks small and
 #: white. The published ScaleRL 8B run (1,000 prompts, 16 samples each), fitted as a whole, has residuals of
-#: 0.0042 with a lag-1 autocorrelation near 0.5.
+#: 0.0042 with a lag-1 autocorrelation of 0.45.
 PRIOR_SD = 0.005
 PRIOR_DOF = 4.0
 PRIOR_AUTOCORRELATION = 0.5
