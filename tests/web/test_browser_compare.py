@@ -22,14 +22,15 @@ def curve(top: float, n: int = 14, middle: float = 40.0) -> list[tuple[float, fl
     return [(c, r + 0.003 * (-1) ** i) for i, (c, r) in enumerate(zip(compute, rate, strict=True))]
 
 
+MEASURED = (
+    "document.getElementById('chart').data.filter(t => /points/.test(t.name))"
+    ".reduce((n, t) => n + t.x.length, 0)"
+)
+
+
 def measured(page: Any) -> int:
     """How many measured points the chart shows."""
-    return int(
-        page.evaluate(
-            "document.getElementById('chart').data.filter(t => /points/.test(t.name))"
-            ".reduce((n, t) => n + t.x.length, 0)"
-        )
-    )
+    return int(page.evaluate(MEASURED))
 
 
 def test_curves_are_drawn_with_verdict_and_numbers(dashboard: Any, open_page: Callable[..., Any]) -> None:
@@ -67,10 +68,7 @@ def test_a_posted_evaluation_appears_without_a_reload(dashboard: Any, open_page:
     page.evaluate("globalThis.sameDocument = true")
     assert measured(page) == 8
     dashboard.add_points("growing", points[8:10], first_step=8)
-    visit.until(
-        "document.getElementById('chart').data.filter(t => /points/.test(t.name))"
-        ".reduce((n, t) => n + t.x.length, 0) === 10",
-    )
+    visit.until(f"{MEASURED} === 10")
     assert page.evaluate("globalThis.sameDocument") is True
     visit.until("/10 points/.test(document.getElementById('catalogue').textContent)")
 
@@ -205,6 +203,29 @@ def test_the_window_moves_by_keyboard_and_by_mouse(dashboard: Any, open_page: Ca
     page.mouse.up()
     visit.until("Number(new URLSearchParams(location.search).get('max')) > 0")
     assert float(page.get_by_role("textbox", name="Fit to").input_value()) < 4 * 1.5**13
+
+
+def test_news_do_not_move_an_end_that_the_reader_holds(dashboard: Any, open_page: Callable[..., Any]) -> None:
+    points = curve(0.7)
+    dashboard.add_run("a", points[:12])
+    visit = open_page()
+    visit.login("/?run=a")
+    visit.wait_for_chart()
+    page = visit.page
+    page.wait_for_selector("#live[data-state=live]")
+    end = page.get_by_role("slider", name="Fit to")
+    before = float(end.get_attribute("aria-valuenow"))
+    box = end.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] - 150, box["y"] + box["height"] / 2, steps=5)
+    held = float(end.get_attribute("aria-valuenow"))
+    assert held < before
+    dashboard.add_points("a", points[12:], first_step=12)
+    visit.until(f"{MEASURED} === {len(points)}")
+    assert float(end.get_attribute("aria-valuenow")) == held
+    page.mouse.up()
+    visit.until("Number(new URLSearchParams(location.search).get('max')) > 0")
 
 
 def test_too_few_points_are_shown_with_what_is_missing(dashboard: Any, open_page: Callable[..., Any]) -> None:

@@ -7,6 +7,7 @@ export function watchHandles(chart, onMove) {
   const ends = { min: handle("Fit from"), max: handle("Fit to") };
   let bounds = null; // [first, last] compute of any point
   let compute = {};
+  const moving = new Set(); // ends in the reader's hand: news must not move them back
 
   function handle(label) {
     const element = document.createElement("div");
@@ -41,11 +42,13 @@ export function watchHandles(chart, onMove) {
     bounds = window ? window.bounds : null;
     for (const end of ["min", "max"]) {
       if (!window) ends[end].hidden = true;
-      else put(end, (compute[end] = clamp(window[end])));
+      else put(end, (compute[end] = clamp(moving.has(end) ? compute[end] : window[end])));
     }
   }
 
   function commit(end, value) {
+    moving.delete(end);
+    if (!bounds) return; // the curve went while its end was moved
     // An end at the outermost point means "all of them": new points then count without a change.
     const outermost = end === "min" ? value <= bounds[0] : value >= bounds[1];
     onMove(end, outermost ? null : value);
@@ -56,6 +59,7 @@ export function watchHandles(chart, onMove) {
       event.preventDefault();
       element.focus();
       element.setPointerCapture(event.pointerId);
+      moving.add(end);
       const left = chart.getBoundingClientRect().left + chart._fullLayout._size.l;
       const move = (e) => put(end, (compute[end] = clamp(axis().p2d(e.clientX - left))));
       element.addEventListener("pointermove", move);
@@ -72,6 +76,7 @@ export function watchHandles(chart, onMove) {
       const direction = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
       if (!direction) return;
       event.preventDefault();
+      moving.add(end);
       put(end, (compute[end] = clamp(compute[end] * 10 ** (direction * STEP_DECADES))));
       clearTimeout(element.timer);
       element.timer = setTimeout(() => commit(end, compute[end]), 250);
