@@ -21,7 +21,7 @@ _CHUNK = 2048  # replicates at once: bounds the memory
 class Problem:
     """Fits to do: `rates` [m, n] at `ln_c` [n], each within its box `low`, `high` [m, k].
 
-    Equal bounds hold a parameter fixed.
+    Equal bounds hold a parameter fixed. `weights` [n] multiply the residuals (1 / sd of each point, relative).
     """
 
     law: Law
@@ -29,13 +29,20 @@ class Problem:
     rates: Floats
     low: Floats
     high: Floats
+    weights: Floats | None = None
 
     def rows(self, index: slice | NDArray[np.intp]) -> Problem:
-        return Problem(self.law, self.ln_c, self.rates[index], self.low[index], self.high[index])
+        return Problem(
+            self.law, self.ln_c, self.rates[index], self.low[index], self.high[index], self.weights
+        )
+
+    def weighted(self, values: Floats) -> Floats:
+        """Values [..., n] times the weights of their points."""
+        return values if self.weights is None else values * self.weights
 
     def sse(self, theta: Floats) -> Floats:
         """Sum of squared residuals of each row, shape [m]."""
-        return np.asarray(((self.rates - self.law.value(theta, self.ln_c)) ** 2).sum(-1))
+        return np.asarray((self.weighted(self.rates - self.law.value(theta, self.ln_c)) ** 2).sum(-1))
 
 
 def fit_batch(problem: Problem, starts: Floats) -> tuple[Floats, Floats]:
@@ -76,7 +83,10 @@ def _fit_chunk(problem: Problem, starts: Floats) -> tuple[Floats, Floats]:
 def _step(problem: Problem, theta: Floats, damping: Floats) -> tuple[Floats, Floats]:
     """The damped Gauss–Newton step and gradient of each row; what presses against a bound stays there."""
     value, jacobian = problem.law.value_and_jacobian(theta, problem.ln_c)
-    gradient = np.asarray((jacobian * (problem.rates - value)[..., None]).sum(-2))
+    residual = problem.weighted(problem.rates - value)
+    if problem.weights is not None:
+        jacobian = jacobian * problem.weights[:, None]
+    gradient = np.asarray((jacobian * residual[..., None]).sum(-2))
     normal = np.swapaxes(jacobian, -1, -2) @ jacobian
     held = ((theta <= problem.low) & (gradient <= 0)) | ((theta >= problem.high) & (gradient >= 0))
     gradient = np.where(held, 0.0, gradient)

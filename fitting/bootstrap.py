@@ -1,63 +1,35 @@
-"""Bands: refits of simulated curves, over several shapes of the law.
+"""Bootstrap bands: refits of simulated curves.
 
-Two things make a forecast wrong: the noise of the run, and a law that is not quite right. For the first,
-each replicate adds AR(1) noise to the fitted curve and refits (a parametric bootstrap; a plain residual
-bootstrap covers far too little, because deviations along a run are correlated). For the second, replicates
-are spread over variants of the law's shape. Where the points show the bend, all shapes agree and little
-changes; where they do not, the shapes fit the points alike but forecast apart, and the band shows it.
+Each replicate is the fitted curve plus AR(1) noise, refitted (a parametric bootstrap: deviations along a run are
+correlated, so resampling residuals one by one covers far too little). It takes the law as given and the noise
+as measured, and still covers less than it says on short, correlated runs; the default bands are those of
+`fitting.posterior`, which do not. A comparison of both: `tests/calibration/coverage.py`.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from fitting.batch import Problem, fit_batch
 from fitting.laws.base import Floats, Law
-from fitting.noise import Noise, draw_noise
-from fitting.point import PointFit
-
-N_SHAPES = 11
-_STARTS = 3
-
-
-@dataclass(frozen=True)
-class Draws:
-    """Replicates: inner parameters [m, k] and the noise sd of each [m]."""
-
-    theta: Floats
-    sd: Floats
-
-
-def fit_shapes(law: Law, ln_c: Floats, rate: Floats, point: PointFit) -> Floats:
-    """The measured points fitted with each shape of the law, shape [N_SHAPES, k]; the first is the law's."""
-    shapes = law.shapes(N_SHAPES)
-    grid = law.starts(ln_c, rate, _STARTS)
-    starts = np.concatenate([np.concatenate([point.theta[None], grid]) for _ in shapes])
-    low, high = _boxes(law, ln_c, np.repeat(shapes, _STARTS + 1, axis=0))
-    problem = Problem(law, ln_c, np.repeat(rate[None], len(starts), 0), low, high)
-    theta, sse = fit_batch(problem, starts)
-    best = sse.reshape(len(shapes), -1).argmin(-1) + np.arange(len(shapes)) * (_STARTS + 1)
-    return np.asarray(theta[best])
+from fitting.noise import draw_noise, estimate_noise
+from fitting.posterior import Draws, Series
 
 
 def bootstrap(
-    law: Law, ln_c: Floats, rate: Floats, point: PointFit, noise: Noise, replicates: int, seed: int
+    law: Law,
+    series: Series,
+    theta: Floats,
+    evaluation_sd: float | None,
+    replicates: int,
+    rng: np.random.Generator,
 ) -> Draws:
-    """Replicates spread evenly over the shapes, each simulated from its shape's fit and refitted."""
-    rng = np.random.default_rng(seed)
-    errors, sds = draw_noise(noise, len(ln_c), replicates, rng)
-    shapes = fit_shapes(law, ln_c, rate, point)
-    centres = shapes[np.arange(replicates) % len(shapes)]
-    low, high = _boxes(law, ln_c, centres)
-    problem = Problem(law, ln_c, law.value(centres, ln_c) + errors, low, high)
-    theta, _ = fit_batch(problem, centres)
-    return Draws(theta, sds)
-
-
-def _boxes(law: Law, ln_c: Floats, shapes: Floats) -> tuple[Floats, Floats]:
-    """Bounds of each row, shape [m, k] twice: what the law holds fixed is held at the row's own shape."""
-    low, high = law.bounds(ln_c)
-    fixed = low == high
-    return np.where(fixed, shapes, low), np.where(fixed, shapes, high)
+    """Replicates of the point fit `theta` [k] to the series, in the law's own unit of compute."""
+    fitted = law.value(theta, series.ln_c)
+    noise = estimate_noise((series.rate - fitted) / series.spread, law.n_free, evaluation_sd)
+    errors, sds = draw_noise(noise, len(series), replicates, rng)
+    starts = np.repeat(theta[None], replicates, 0)
+    low, high = (np.broadcast_to(bound, starts.shape) for bound in law.bounds(series.ln_c))
+    problem = Problem(law, series.ln_c, fitted + errors * series.spread, low, high, 1.0 / series.spread)
+    found, _ = fit_batch(problem, starts)
+    return Draws(found, sds, np.full(replicates, noise.autocorrelation))

@@ -24,6 +24,8 @@ class Curve:
         unit: unit of compute; curves in different units are never fitted or compared together.
         name: what the run is called.
         n_prompts, n_samples: prompts and samples per prompt of each evaluation, shape [n], where known.
+        score_sd: standard error of each pass rate from sampling, shape [n], where per-prompt counts are known
+            (`sampling_sd`): sharper than what prompts and samples alone say.
 
     Points are sorted by compute; several evaluations at one compute stay separate points.
     Raises `FitError` for values that cannot be right.
@@ -35,6 +37,7 @@ class Curve:
     name: str = "curve"
     n_prompts: Ints | None = None
     n_samples: Ints | None = None
+    score_sd: Floats | None = None
 
     def __post_init__(self) -> None:
         compute = np.asarray(self.compute, dtype=np.float64).ravel()
@@ -51,6 +54,11 @@ class Curve:
             if counts.shape != compute.shape or (counts < 1).any():
                 raise FitError(f"{field} must be one whole number above 0 for each point", field)
             object.__setattr__(self, field, counts[order])
+        if self.score_sd is not None:
+            errors = np.asarray(self.score_sd, dtype=np.float64).ravel()
+            if errors.shape != compute.shape or not np.isfinite(errors).all() or (errors < 0).any():
+                raise FitError("score_sd must be one number from 0 for each point", "score_sd")
+            object.__setattr__(self, "score_sd", errors[order])
 
     def __len__(self) -> int:
         return len(self.compute)

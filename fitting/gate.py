@@ -9,8 +9,8 @@ import numpy as np
 
 from fitting.curve import Floats
 from fitting.errors import FitError
-from fitting.forecast import Forecast, ends, significant
-from fitting.recipe import SEED_SD
+from fitting.forecast import Forecast
+from fitting.report import ends, significant
 from fitting.verdict import IDENTIFIED, LOWER_BOUND
 
 PASS, FAIL, INCONCLUSIVE = "pass", "fail", "inconclusive"
@@ -48,7 +48,7 @@ def gate_decision(
 ) -> GateDecision:
     """Decides whether the candidate's A falls below the baseline's by more than `margin`.
 
-    A recipe is judged, not a run: what repeats of a recipe differ by (`SEED_SD` for a side with one run)
+    A recipe is judged, not a run: what repeats of a recipe differ by (`seed_sd` for a side with one run)
     is part of the uncertainty. Fails when P(A_candidate < A_baseline - margin) >= `confidence` and both are
     identified; passes when 1 - P >= `confidence` and both are identified, or the candidate has a lower bound
     that alone decides against an identified or given baseline. Everything else is inconclusive.
@@ -57,8 +57,10 @@ def gate_decision(
     Raises `FitError` for different units or values out of range.
     """
     _check(candidate, baseline, margin, confidence)
-    a = _asymptote(candidate, 11)
-    b = float(baseline) if not isinstance(baseline, Forecast) else _asymptote(baseline, 12)
+    a = recipe_asymptote(candidate, 11)
+    b = float(baseline) if not isinstance(baseline, Forecast) else recipe_asymptote(baseline, 12)
+    if isinstance(b, np.ndarray) and len(a) != len(b):
+        b = np.resize(b, len(a))
     difference = a - b
     p_below = float(np.mean(difference < -margin))
     verdict, reasons = _decide(candidate, baseline, p_below, confidence)
@@ -94,12 +96,18 @@ def _check(candidate: Forecast, baseline: Forecast | float, margin: float, confi
         raise FitError(f"baseline is {baseline:g}; an A is a pass rate from 0 to 1", "baseline")
 
 
-def _asymptote(forecast: Forecast, salt: int) -> Floats:
-    """Replicates of the recipe's A, in a random order so that two sides with one seed stay independent."""
+def recipe_asymptote(forecast: Forecast, salt: int) -> Floats:
+    """Replicates of the recipe's A, in a random order so that two sides with one seed stay independent.
+
+    The forecast of a single run gets what repeats of its recipe would differ by (`seed_sd`).
+    """
+    draws = forecast.asymptote
+    if draws is None:
+        raise FitError(f"law '{forecast.options.law}' has no asymptote; use law auto or sigmoid", "law")
     rng = np.random.default_rng([forecast.options.seed, salt])
-    draws = rng.permutation(forecast.asymptote)
+    draws = rng.permutation(draws)
     if forecast.run_sd == 0.0:
-        draws = draws + rng.standard_normal(len(draws)) * SEED_SD
+        draws = draws + rng.standard_normal(len(draws)) * forecast.options.seed_sd
     return np.asarray(draws)
 
 
@@ -126,7 +134,7 @@ def _decide(
 
 
 def _point(forecast: Forecast) -> float:
-    return float(forecast.law.outer_values(forecast.theta)["A"])
+    return forecast.ensemble.outer()["A"]
 
 
 def _side(side: Forecast | float) -> dict[str, Any]:

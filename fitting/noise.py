@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fitting.curve import Floats, Ints
+from fitting.curve import Bools, Curve, Floats, Ints
 
 #: What is assumed before residuals are seen, and with the weight of how many independent residuals: a fit of
 #: four parameters to a dozen points absorbs most of correlated noise, so that what is left looks small and
@@ -51,11 +51,30 @@ def estimate_noise(residuals: Floats, n_parameters: int, evaluation_sd: float | 
     return Noise(float(np.sqrt(variance)), rho, free + PRIOR_DOF)
 
 
-def binomial_sd(pass_rate: Floats, n_prompts: Ints, n_samples: Ints) -> float:
-    """Root mean square of sqrt(p (1 - p) / (prompts x samples)), an upper bound on the sampling noise of a
-    fixed prompt set: prompts of unequal difficulty vary less than one coin would."""
-    variance = pass_rate * (1.0 - pass_rate) / (n_prompts * n_samples)
-    return float(np.sqrt(variance.mean()))
+def evaluation_variance(curve: Curve, used: Bools) -> Floats | None:
+    """Sampling variance of each used score [n]: from `score_sd` where per-prompt counts gave it, else the bound
+    p (1 - p) / (prompts x samples), which takes prompts as equally hard; None where counts are not known.
+
+    Which prompts were drawn is not in it: the same ones are used at every checkpoint and move the whole curve.
+    """
+    if curve.score_sd is not None:
+        return np.asarray(curve.score_sd[used] ** 2)
+    if curve.n_prompts is None or curve.n_samples is None:
+        return None
+    rate = curve.pass_rate[used]
+    return np.asarray(rate * (1.0 - rate) / (curve.n_prompts[used] * curve.n_samples[used]))
+
+
+def sampling_sd(solved: Ints, n_samples: int) -> float:
+    """Standard error of a mean pass rate from how many of `n_samples` each prompt solved, shape [prompts].
+
+    sqrt(sum_i p_i (1 - p_i) / (k - 1)) / N with p_i = solved_i / k: the unbiased within-prompt variance of a
+    fixed set of N prompts. Needs 2 samples a prompt; NaN with one.
+    """
+    if n_samples < 2:
+        return float("nan")
+    p = np.asarray(solved, dtype=np.float64) / n_samples
+    return float(np.sqrt((p * (1.0 - p)).sum() / (n_samples - 1)) / len(p))
 
 
 def draw_noise(noise: Noise, n: int, replicates: int, rng: np.random.Generator) -> tuple[Floats, Floats]:

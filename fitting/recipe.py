@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from fitting.bootstrap import Draws
-from fitting.curve import Curve, Floats, Ints
+from fitting.curve import Curve, Floats
 from fitting.errors import FitError
-from fitting.forecast import Forecast, forecast, inputs_hash, window_of
-from fitting.noise import Noise
+from fitting.forecast import Forecast, forecast, inputs_hash
+from fitting.mixture import Mixture, Pooled
 from fitting.options import ForecastOptions
 from fitting.verdict import IDENTIFIED, LOWER_BOUND, NOT_IDENTIFIED, Verdict
+from fitting.windows import log_compute
 
-#: Spread of A between repeats of one recipe that is assumed before several are seen: the paper's margin of
-#: ±0.015 over three runs (arXiv 2510.13786, A.7) is about two standard deviations.
-SEED_SD = 0.0075
+#: How many runs the assumed spread between repeats (`ForecastOptions.seed_sd`) counts as.
 _PRIOR_RUNS = 2.0
 
 
@@ -26,8 +25,9 @@ def forecast_recipe(
 ) -> Forecast:
     """Forecasts a recipe: each run is fitted by itself, then runs are averaged.
 
-    The replicates resample runs and add what repeats of the recipe differ by: the spread of A between the
-    runs, shrunk towards `SEED_SD` (with one run, that assumption alone). `name` is the recipe's.
+    The replicates resample runs and add what repeats of the recipe differ by: the spread of A (of the score at
+    the last common compute, for laws without A) between the runs, shrunk towards `options.seed_sd`; with one
+    run, that assumption alone. `name` is the recipe's.
 
     Raises `FitError` for no runs, different units, or a run with too few points (which is named).
     """
@@ -38,19 +38,25 @@ def forecast_recipe(
     if len(units) > 1:
         raise FitError(f"the runs have compute in {' and '.join(units)}; convert them to one unit", "unit")
     runs = [_forecast_run(curve, replace(options, seed=options.seed + i)) for i, curve in enumerate(curves)]
-    run_sd = between_runs_sd(np.array([run.law.outer_values(run.theta)["A"] for run in runs]))
-    merged = _merge(curves)
+    run_sd = between_runs_sd(_levels(runs), options.seed_sd)
+    merged, used = _merge(runs)
+    noises = [run.noise for run in runs]
     return replace(
         runs[0],
         name=name,
         curve=merged,
-        used=window_of(merged, options),
+        used=used,
         options=options,
-        theta=np.mean([run.theta for run in runs], axis=0),
-        draws=_draws(runs, run_sd, options),
-        noise=_mean_noise(runs),
+        ensemble=_pool(runs, run_sd, options),
+        noise={
+            "sd": float(np.sqrt(np.mean([noise["sd"] ** 2 for noise in noises]))),
+            "autocorrelation": float(np.mean([noise["autocorrelation"] for noise in noises])),
+        },
         verdict=_verdict(runs),
         run_sd=run_sd,
+        measured_runs=len(runs),
+        cuts=runs[0].cuts if len(runs) == 1 else (),
+        details=runs[0].details if len(runs) == 1 else None,
         inputs_sha256=inputs_hash(list(curves), options),
         _cache={},
     )
@@ -63,45 +69,47 @@ def _forecast_run(curve: Curve, options: ForecastOptions) -> Forecast:
         raise FitError(f"run '{curve.name}': {error}", error.field) from error
 
 
-def _mean_noise(runs: list[Forecast]) -> Noise:
-    """The noise of a run of the recipe: root mean square of the sizes, mean autocorrelation."""
-    sd = float(np.sqrt(np.mean([run.noise.sd**2 for run in runs])))
-    autocorrelation = float(np.mean([run.noise.autocorrelation for run in runs]))
-    return Noise(sd, autocorrelation, sum(run.noise.dof for run in runs))
+def _levels(runs: list[Forecast]) -> Floats:
+    """What runs of a recipe are compared by, shape [r]."""
+    outer = [run.ensemble.outer() for run in runs]
+    if all("A" in values for values in outer):
+        return np.array([values["A"] for values in outer])
+    common = min(float(run.curve.compute[run.used][-1]) for run in runs)
+    return np.array([float(run.ensemble.point(np.log([common]))[0]) for run in runs])
 
 
-def between_runs_sd(asymptotes: Floats) -> float:
-    """Standard deviation of A between runs [r], shrunk towards `SEED_SD` with the weight of two runs."""
-    deviations = asymptotes - asymptotes.mean()
-    dof = _PRIOR_RUNS + len(asymptotes) - 1
-    return float(np.sqrt((_PRIOR_RUNS * SEED_SD**2 + float(deviations @ deviations)) / dof))
+def between_runs_sd(levels: Floats, assumed: float) -> float:
+    """Standard deviation between runs [r], shrunk towards `assumed` with the weight of two runs."""
+    deviations = levels - levels.mean()
+    dof = _PRIOR_RUNS + len(levels) - 1
+    return float(np.sqrt((_PRIOR_RUNS * assumed**2 + float(deviations @ deviations)) / dof))
 
 
-def _draws(runs: list[Forecast], run_sd: float, options: ForecastOptions) -> Draws:
+def _pool(runs: list[Forecast], run_sd: float, options: ForecastOptions) -> Pooled:
     rng = np.random.default_rng([options.seed, 2])
     m, r = options.replicates, len(runs)
     chosen = rng.integers(0, r, size=(m, r))
-    every = np.stack([run.draws.theta for run in runs])  # [r, m, k]
-    theta = every[chosen, np.arange(m)[:, None]].mean(axis=1)
-    # A = R0 + g (1 - R0): a shift of A is a shift of g.
     shift = rng.standard_normal(m) * run_sd / np.sqrt(r)
-    theta[:, 1] = np.clip(theta[:, 1] + shift / (1.0 - theta[:, 0]), 1e-6, 1.0)
-    return Draws(theta, np.mean([run.draws.sd for run in runs], axis=0))
+    mixtures = tuple(run.ensemble for run in runs if isinstance(run.ensemble, Mixture))
+    seen = [log_compute(run.curve.compute[run.used & (run.curve.compute > 0)]) for run in runs]
+    ln_first, ln_last = min(float(s[0]) for s in seen), max(float(s[-1]) for s in seen)
+    return Pooled(mixtures, chosen, shift, ln_first, ln_last)
 
 
-def _merge(curves: Sequence[Curve]) -> Curve:
-    def counts(name: str) -> Ints | None:
-        parts = [getattr(curve, name) for curve in curves]
+def _merge(runs: list[Forecast]) -> tuple[Curve, np.ndarray]:
+    """All runs' points as one curve, for showing, and which of them were fitted."""
+    compute = np.concatenate([run.curve.compute for run in runs])
+    order = np.argsort(compute, kind="stable")
+    rate = np.concatenate([run.curve.pass_rate for run in runs])
+    used = np.concatenate([run.used for run in runs])[order]
+    first = runs[0].curve
+
+    def counts(name: str) -> Any:
+        parts = [getattr(run.curve, name) for run in runs]
         return None if any(part is None for part in parts) else np.concatenate(parts)
 
-    return Curve(
-        np.concatenate([curve.compute for curve in curves]),
-        np.concatenate([curve.pass_rate for curve in curves]),
-        curves[0].unit,
-        curves[0].name,
-        n_prompts=counts("n_prompts"),
-        n_samples=counts("n_samples"),
-    )
+    extra = {name: counts(name) for name in ("n_prompts", "n_samples", "score_sd")}
+    return Curve(compute, rate, first.unit, first.name, **extra), used
 
 
 def _verdict(runs: list[Forecast]) -> Verdict:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import HTMLResponse
 
-from fitting import LAWS
+from fitting import METHODS
 from rlcast import __version__
 from rlcast.figure_line import line_spec
 from rlcast.figures import forecast_spec
@@ -55,7 +55,7 @@ async def show(request: Request, gateway: GatewayDep) -> HTMLResponse:
         **_catalogue(runs, state),
         **await latest(gateway),
         state=state,
-        laws=list(LAWS),
+        laws=list(METHODS),
         levels=LEVELS,
         benchmarks=sorted({run.benchmark for run in runs}),
         units=sorted({run.unit for run in runs}),

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from fitting import LAWS
+from fitting import METHODS
 from rlcast.figure_style import Theme
 
 #: "line" is the straightened law, see `rlcast.figure_line`.
@@ -33,7 +33,7 @@ class CompareState:
     recipes: tuple[str, ...] = ()
     benchmark: str | None = None
     unit: str | None = None
-    law: str = "sigmoid"
+    law: str = "auto"
     level: float = 0.9
     min_compute: float | None = None
     max_compute: float | None = None
@@ -101,7 +101,7 @@ def parse_state(query: QueryParams) -> CompareState:
         recipes=reader.names("recipe"),
         benchmark=reader.text("benchmark"),
         unit=reader.text("unit"),
-        law=reader.choice("law", list(LAWS), "sigmoid"),
+        law=reader.choice("law", list(METHODS), "auto"),
         level=reader.level(),
         min_compute=reader.compute("min"),
         max_compute=reader.compute("max"),

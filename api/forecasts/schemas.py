@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import ConfigDict, Field, FiniteFloat, model_validator
@@ -13,15 +13,25 @@ class FitOptions(In):
 
     benchmark: Label | None = None
     unit: ComputeUnit | None = None
-    law: Annotated[str, Field(max_length=50)] = "sigmoid"
-    min_compute: PositiveCompute | None = None
+    law: Annotated[
+        str,
+        Field(max_length=50, description="auto, scalerl-paper, or a law's name; an unknown one lists them."),
+    ] = "auto"
+    min_compute: Annotated[
+        PositiveCompute | Literal["auto"] | None, Field(description="auto: chosen by the fit's stability.")
+    ] = None
     max_compute: PositiveCompute | None = None
     level: Annotated[FiniteFloat, Field(gt=0, lt=1)] = 0.9
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
+    loss: Annotated[str, Field(max_length=20, description="linear, soft_l1, huber or cauchy.")] = "linear"
+    seed_sd: Annotated[
+        FiniteFloat, Field(ge=0, lt=0.5, description="Assumed spread of A between repeats of a recipe.")
+    ] = 0.0075
 
     @model_validator(mode="after")
     def _window_is_not_empty(self) -> FitOptions:
-        if self.min_compute and self.max_compute and self.min_compute >= self.max_compute:
+        low, high = self.min_compute, self.max_compute
+        if low and high and not isinstance(low, str) and low >= high:
             raise ValueError("min_compute must be below max_compute")
         return self
 
@@ -37,6 +47,14 @@ class ForecastRequest(FitOptions):
     at: Annotated[list[PositiveCompute], Field(max_length=20)] = Field(default_factory=list)
     reach: Annotated[list[PassRate], Field(max_length=20)] = Field(default_factory=list)
     replicates: Annotated[int, Field(ge=100, le=5000)] = 1000
+    bands: Annotated[str, Field(max_length=20, description="posterior, or bootstrap (of one law).")] = (
+        "posterior"
+    )
+    price: Annotated[PositiveCompute | None, Field(description="Of one unit of compute.")] = None
+    worth: Annotated[
+        PositiveCompute | None, Field(description="Of 0.01 of pass rate, in the currency of price.")
+    ] = None
+    details: Annotated[bool, Field(description="Also lmfit's correlations and profile intervals.")] = False
     save: Annotated[bool, Field(description="Keep it, and score it when the run gets there.")] = False
 
     @model_validator(mode="after")
@@ -74,14 +92,21 @@ class ForecastRead(Out):
     run_id: UUID | None = Field(description="Null for a forecast from all runs of a recipe.")
     recipe_id: UUID | None
     law: str
+    laws: list[dict[str, Any]] = Field(description="The laws with their weights.")
     unit: str
     n_points: int
     window: dict[str, Any]
+    sensitivity: list[dict[str, Any]] = Field(description="The sigmoid's fit as the window's start moves.")
     parameters: dict[str, Estimate]
     at: list[dict[str, Any]]
     reach: list[dict[str, Any]]
     verdict: Verdict
     headroom: Estimate | None
+    value: dict[str, Any] = Field(description="What more compute gains, and from where it no longer pays.")
+    noise: dict[str, Any]
+    uncertainty: list[str] = Field(description="Which parts of the uncertainty are in the intervals.")
+    fit: dict[str, Any] | None = Field(description="lmfit's account, with `details`.")
+    notes: list[str]
     level: float
     seed: int
     replicates: int

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from api.errors import Invalid, NotFound
@@ -110,7 +111,17 @@ async def curve_of(session: AsyncSession, run: Run, axes: Axes) -> CurveData:
         pass_rate=tuple(row.pass_rate for row in rows),
         n_prompts=_if_all(rows, "n_prompts"),
         n_samples=_if_all(rows, "n_samples"),
+        score_sd=_score_sd(rows),
     )
+
+
+def _score_sd(rows: Sequence[Evaluation]) -> tuple[float, ...] | None:
+    """The sampling error of each score from its per-prompt counts, when every evaluation has them."""
+    if any(row.solved is None or (row.n_samples or 0) < 2 for row in rows):
+        return None
+    from fitting.noise import sampling_sd
+
+    return tuple(sampling_sd(np.asarray(row.solved), row.n_samples or 0) for row in rows)
 
 
 def _if_all(rows: Sequence[Evaluation], name: str) -> tuple[int, ...] | None:
@@ -123,7 +134,8 @@ async def task_of(
 ) -> ForecastTask:
     """Reads the points that a forecast needs."""
     curves = [await curve_of(session, run, axes) for run in subject.runs]
-    fit = {name: getattr(options, name) for name in ("law", "min_compute", "max_compute", "level", "seed")}
+    names = ("law", "min_compute", "max_compute", "level", "seed", "loss", "seed_sd")
+    fit = {name: getattr(options, name) for name in names}
     return ForecastTask(
         name=subject.name,
         curves=tuple(curves),
@@ -141,7 +153,12 @@ async def prepare(session: AsyncSession, asked: ForecastRequest) -> list[tuple[S
     for name in asked.recipes:
         subjects.append(await recipe_subject(session, name))
     axes = common_axes((run for subject in subjects for run in subject.runs), asked)
-    more = {"at": tuple(asked.at), "reach": tuple(asked.reach), "replicates": asked.replicates}
+    names = ("replicates", "bands", "price", "worth", "details")
+    more = {
+        "at": tuple(asked.at),
+        "reach": tuple(asked.reach),
+        **{name: getattr(asked, name) for name in names},
+    }
     return [(subject, await task_of(session, subject, axes, asked, **more)) for subject in subjects]
 
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CurveData:
-    """The points of one run, in order of step. `n_prompts` and `n_samples` when every point has them."""
+    """The points of one run, in order of step. `n_prompts` and `n_samples` when every point has them, `score_sd`
+    when every point has per-prompt counts."""
 
     name: str
     unit: str
@@ -27,6 +28,7 @@ class CurveData:
     pass_rate: tuple[float, ...]
     n_prompts: tuple[int, ...] | None = None
     n_samples: tuple[int, ...] | None = None
+    score_sd: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -157,4 +159,5 @@ def _curve(data: CurveData) -> Curve:
         data.name,
         n_prompts=n_prompts,
         n_samples=n_samples,
+        score_sd=None if data.score_sd is None else np.array(data.score_sd),
     )

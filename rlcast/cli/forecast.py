@@ -13,9 +13,17 @@ from rlcast.errors import InputError
 #: Endings that make an argument a file even when it is not there (so that a typo is not sought as a run).
 _FILE_ENDINGS = {".csv", ".tsv", ".txt"}
 
-Law = Annotated[str, typer.Option("--law", help="The law to fit.")]
+Law = Annotated[
+    str,
+    typer.Option(
+        "--law",
+        help="auto (laws combined by how they have forecast this run so far), sigmoid, saturating-power, power, "
+        "log-linear, exponential, last-value, or scalerl-paper (the published procedure).",
+    ),
+]
 MinCompute = Annotated[
-    float | None, typer.Option("--min-compute", help="Leave out points below this compute.")
+    str | None,
+    typer.Option("--min-compute", help="Leave out points below this compute; auto: chosen by stability."),
 ]
 MaxCompute = Annotated[
     float | None, typer.Option("--max-compute", help="Leave out points above this compute (what was seen).")
@@ -32,7 +40,7 @@ def forecast_command(
     run: Annotated[
         list[str] | None, typer.Option("--run", help="Only this run of the file (may be repeated).")
     ] = None,
-    law: Law = "sigmoid",
+    law: Law = "auto",
     min_compute: MinCompute = None,
     max_compute: MaxCompute = None,
     at: Annotated[
@@ -43,6 +51,19 @@ def forecast_command(
     ] = None,
     level: Level = 0.9,
     seed: Seed = 0,
+    loss: Annotated[
+        str, typer.Option("--loss", help="Of the point fit: linear, or robust soft_l1, huber, cauchy.")
+    ] = "linear",
+    bands: Annotated[
+        str, typer.Option("--bands", help="posterior, or bootstrap (of one law; narrower than it should be).")
+    ] = "posterior",
+    price: Annotated[float | None, typer.Option("--price", help="What a unit of compute costs.")] = None,
+    worth: Annotated[
+        float | None, typer.Option("--worth", help="What 0.01 of pass rate is worth, in the same money.")
+    ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also lmfit's correlations and profile intervals.")
+    ] = False,
     x: Annotated[str | None, typer.Option("--x", help="Column with the compute.")] = None,
     y: Annotated[str | None, typer.Option("--y", help="Column with the pass rate.")] = None,
     unit: Annotated[
@@ -60,10 +81,15 @@ def forecast_command(
     """
     options = {
         "law": law,
-        "min_compute": min_compute,
+        "min_compute": start_of(min_compute),
         "max_compute": max_compute,
         "level": level,
         "seed": seed,
+        "loss": loss,
+        "bands": bands,
+        "price": price,
+        "worth": worth,
+        "details": details,
         "at": tuple(at or ()),
         "reach": tuple(reach or ()),
     }
@@ -84,6 +110,16 @@ def forecast_command(
         if index:
             console.print()
         print_forecast(forecast)
+
+
+def start_of(text: str | None) -> float | str | None:
+    """`--min-compute` as a number, "auto" or None."""
+    if text is None or text == "auto":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--min-compute is '{text}'; give a compute or auto", "--min-compute") from None
 
 
 def _from_files(

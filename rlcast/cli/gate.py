@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rlcast.cli.forecast import Law, Level, MaxCompute, MinCompute, Seed
+from rlcast.cli.forecast import Law, Level, MaxCompute, MinCompute, Seed, start_of
 from rlcast.cli.output import Json, console, interval, print_json, rate
 from rlcast.errors import ExitCode, InputError
 
@@ -22,7 +22,7 @@ def gate_command(
     baseline: Annotated[str, typer.Option("--baseline", help="The same, or a number: the A to hold.")],
     margin: Annotated[float, typer.Option("--margin", help="How far below the baseline A may fall.")] = 0.02,
     confidence: Annotated[float, typer.Option("--confidence", help="Needed for a pass or a fail.")] = 0.95,
-    law: Law = "sigmoid",
+    law: Law = "auto",
     min_compute: MinCompute = None,
     max_compute: MaxCompute = None,
     level: Level = 0.9,
@@ -36,7 +36,7 @@ def gate_command(
     """
     options = {
         "law": law,
-        "min_compute": min_compute,
+        "min_compute": start_of(min_compute),
         "max_compute": max_compute,
         "level": level,
         "seed": seed,

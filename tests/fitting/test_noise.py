@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fitting import ForecastOptions, forecast
-from fitting.noise import binomial_sd, draw_noise, estimate_noise
+from fitting import Curve, ForecastOptions, forecast
+from fitting.noise import draw_noise, estimate_noise, evaluation_variance, sampling_sd
 
 
 def ar1(n: int, rho: float, sd: float, seed: int) -> np.ndarray:
@@ -33,7 +33,22 @@ def test_a_short_series_leans_on_what_is_known_of_others():
 
 def test_binomial_noise_by_hand():
     # p = 0.5, 1,000 prompts x 16 samples: sqrt(0.25 / 16,000) = 0.00395
-    assert binomial_sd(np.array([0.5]), np.array([1000]), np.array([16])) == pytest.approx(0.003953, abs=1e-6)
+    curve = Curve(np.arange(1.0, 5.0), np.full(4, 0.5), n_prompts=np.full(4, 1000), n_samples=np.full(4, 16))
+    used = np.array([True, False, True, True])
+    assert np.sqrt(evaluation_variance(curve, used)) == pytest.approx([0.003953] * 3, abs=1e-6)
+    assert evaluation_variance(Curve(np.arange(1.0, 5.0), np.full(4, 0.5)), used) is None
+
+
+def test_per_prompt_counts_sharpen_the_noise():
+    # Two prompts of 4 samples: one always solved, one half the time: sqrt(0.25 / 3) / 2 = 0.144, while the
+    # mean 0.75 alone would say sqrt(0.1875 / 8) = 0.153.
+    assert sampling_sd(np.array([4, 2]), 4) == pytest.approx(np.sqrt(0.25 / 3) / 2)
+    assert np.isnan(sampling_sd(np.array([1, 0]), 1))
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 0.5, 400)
+    scores = rng.binomial(8, p, (3000, 400)).mean(1) / 8
+    said = [sampling_sd(rng.binomial(8, p), 8) for _ in range(200)]
+    assert np.mean(said) == pytest.approx(scores.std(), rel=0.05)
 
 
 def test_drawn_noise_has_the_asked_size_and_correlation():
