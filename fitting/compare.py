@@ -265,7 +265,7 @@ def _reach(candidate: Forecast, baseline: Forecast, target: float, level: float)
     rng = np.random.default_rng([candidate.options.seed, 21])
     b = rng.permutation(np.resize(b, len(c)))
     both = np.isfinite(c) & np.isfinite(b)
-    ratio = (c - b)[both]
+    ratio = c[both] - b[both]
     points = [s.ensemble.compute_for(target) for s in (candidate, baseline)]
     found: dict[str, Any] = {
         "pass_rate": significant(target),

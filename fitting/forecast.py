@@ -12,6 +12,7 @@ import numpy as np
 from fitting.bootstrap import bootstrap
 from fitting.curve import Bools, Curve, Floats
 from fitting.laws import LAWS, Law
+from fitting.laws.base import LN_BEFORE_RL
 from fitting.laws.last_value import LastValue
 from fitting.laws.sigmoid import SHAPES
 from fitting.mixture import Ensemble, Mixture
@@ -153,7 +154,7 @@ def _part(
         else _point(law, own, options.loss)
     )
     rng = np.random.default_rng([options.seed, salt])
-    robust = replace_spread(series, law, point.influence)
+    robust = pulled_in(series, law, point)
     shapes = SHAPES if options.law == AUTO else None
     part = draw_part(law, robust, point.theta, shapes, options.replicates, rng)
     if options.bands == "bootstrap" and not isinstance(law, LastValue):
@@ -169,12 +170,13 @@ def _point(law: Law, own: Series, loss: str) -> PointFit:
     return fit_point(law, own, loss)
 
 
-def replace_spread(series: Series, law: Law, influence: Floats) -> Series:
-    """The series with points that a robust fit weighed down as noisier ones."""
-    usable = (series.ln_c > -1000.0) | law.at_zero
-    spread = series.spread.copy()
-    spread[usable] = spread[usable] / np.sqrt(influence)
-    return Series(series.ln_c, series.rate, spread)
+def pulled_in(series: Series, law: Law, point: PointFit) -> Series:
+    """The series with points that a robust fit weighed down moved towards the curve by as much: Huber's
+    pseudo-values, whose least-squares fit is the robust one (Huber 1981, Robust Statistics, section 7.8)."""
+    usable = (series.ln_c > LN_BEFORE_RL) | law.at_zero
+    rate = series.rate.copy()
+    rate[usable] -= (1.0 - point.influence) * point.residuals
+    return Series(series.ln_c, rate, series.spread)
 
 
 def _noise(mixture: Mixture) -> dict[str, float]:
@@ -192,7 +194,7 @@ def facts_of(unit: str, compute: Floats, rate: Floats, mixture: Mixture, cuts: t
     now = float(mixture.point(np.log(compute[-1:]))[0])
     fall, fell_after = fall_from_best(rate, compute)
     drop, dropped_at = biggest_drop(rate, compute)
-    first = float(mixture.point(log_compute(compute[:1]))[0])
+    few = max(len(rate) // 10, 1)
     return Facts(
         unit=unit,
         law=mixture.lead.law.title,
@@ -206,7 +208,7 @@ def facts_of(unit: str, compute: Floats, rate: Floats, mixture: Mixture, cuts: t
         fell_after=fell_after,
         drop=drop,
         dropped_at=dropped_at,
-        gain=now - first,
+        gain=float(rate[-few:].mean() - rate[:few].mean()),
         noise_sd=float(np.median(mixture.noise_sd())),
         step_sd=step_sd(rate),
         b_at_bound="ln_B" in mixture.lead.at_bound,

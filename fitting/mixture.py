@@ -131,11 +131,16 @@ class Mixture:
         return float(np.quantile(self.compute_for_draws(rate), 0.5, method="inverted_cdf"))
 
     def compute_for_draws(self, rate: float) -> Floats:
+        """Replicates of the null that lie above `rate` from the last point on do not say where it was reached: the
+        other laws' replicates stand in for them."""
         found = np.empty(self.size)
         for i, part in enumerate(self.parts):
             rows = self.assigned == i
             found[rows] = part.compute_for_draws(rate, rows)
-        return found
+        silent = np.isnan(found)
+        if silent.all():
+            return np.full(self.size, self.parts[0].ln_last)
+        return np.where(silent, np.resize(found[~silent], self.size), found)
 
 
 @dataclass(frozen=True)

@@ -57,16 +57,12 @@ class Part:
         return self.ln_last if isinstance(self.law, LastValue) and found == -np.inf else found
 
     def compute_for_draws(self, rate: float, rows: np.ndarray | slice = slice(None)) -> Floats:
-        """The same of the replicates, shape [m]."""
+        """The same of the replicates, shape [m]; NaN where the null has been above `rate` already."""
         if not isinstance(self.law, LastValue):
             return self.law.compute_for(self.draws.theta[rows], rate) + self.ln_unit
         level, wander = self.draws.theta[rows, 0], self.wander[rows]
-        up = np.maximum(wander, 1e-12)
-        return np.where(
-            level >= rate,
-            self.ln_last,
-            np.where(wander > 0, self.ln_last + ((rate - level) / up) ** 2, np.inf),
-        )
+        ahead = self.ln_last + ((rate - level) / np.maximum(wander, 1e-12)) ** 2
+        return np.where(level >= rate, np.nan, np.where(wander > 0, ahead, np.inf))
 
     def _inner(self, ln_c: Floats) -> Floats:
         return np.where(ln_c > LN_BEFORE_RL, ln_c - self.ln_unit, LN_BEFORE_RL)

@@ -22,7 +22,7 @@ COLLAPSE = 0.04
 #: Share of replicates with A at its limit 1 from which that is worth saying, and from which nothing bounds A.
 SOME_AT_ONE, OFTEN_AT_ONE = 0.01, 0.05
 #: How far A may move with the window's start.
-SENSITIVE = 0.04
+SENSITIVE = 0.03
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Facts:
     those that do; `last` and `cmid` in the curve's unit (None of a law without a midpoint); `half_width` of A's
     90% interval; `at_one`: share of replicates with A at its limit 1; `fall`: how far the curve has come down
     from its best level, and `fell_after` the compute of that level; `drop`: the largest lasting step down from
-    one point to the next, and `dropped_at` its compute; `gain`: from the first point to the last;
+    one point to the next, and `dropped_at` its compute; `gain`: from the first tenth of the points to the last;
     `noise_sd` around the law and `step_sd` from point to point; `b_at_bound`: the exponent lies on its bound;
     `a_range`: the least and the largest A as the window's start moves.
     """

@@ -60,3 +60,81 @@ def test_compute_for_a_score_is_the_inverse():
     assert LAW.compute_for(theta, 0.61) == np.inf
     assert LAW.compute_for(theta, 0.9) == np.inf
     assert LAW.compute_for(theta, 0.2) == -np.inf
+
+
+# -- every law -------------------------------------------------------------------------------------
+
+#: Inner parameters, ln C, and the values worked out by hand.
+KNOWN = {
+    "sigmoid": (inner(0.61, 2.0, 1000.0, 0.41), np.log([1000.0, 2000.0]), [0.51, 0.57]),
+    # A - D / C^B at C = 4: 0.7 - 0.2 / 2.
+    "saturating-power": (np.array([0.2, 0.7, np.log(0.5)]), np.log([1.0, 4.0]), [0.5, 0.6]),
+    # 1 - K / C^b at C = 4: 1 - 0.8 / 2.
+    "power": (np.array([0.8, 0.5]), np.log([1.0, 4.0]), [0.2, 0.6]),
+    "log-linear": (np.array([0.1, 0.3]), np.array([0.0, 2.0]), [0.3, 0.5]),
+    # A - (A - R0) / e at C = tau.
+    "exponential": (np.array([0.2, 0.7, np.log(50.0)]), np.log([50.0]), [0.7 - 0.5 / np.e]),
+    "last-value": (np.array([0.4]), np.log([1.0, 1e9]), [0.4, 0.4]),
+}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_every_laws_values_worked_out_by_hand(name):
+    theta, ln_c, expected = KNOWN[name]
+    assert LAWS[name].value(theta, ln_c) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_every_laws_derivatives(name):
+    law = LAWS[name]
+    theta, _, _ = KNOWN[name]
+    ln_c = np.array([-0.7, 0.4, 2.0]) + (np.log(1000.0) if name == "sigmoid" else 0.0)
+    value, jacobian = law.value_and_jacobian(theta, ln_c)
+    assert value == pytest.approx(law.value(theta, ln_c), abs=1e-14)
+    for i in range(len(theta)):
+        step = np.zeros(len(theta))
+        step[i] = 1e-6
+        difference = (law.value(theta + step, ln_c) - law.value(theta - step, ln_c)) / 2e-6
+        assert jacobian[:, i] == pytest.approx(difference, abs=1e-6), law.inner[i]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_law_is_linear_in_its_coefficients(name):
+    """What the posterior rests on: offset + coefficients x basis is the law's value, and join undoes split."""
+    law = LAWS[name]
+    theta, ln_c, expected = KNOWN[name]
+    coef, psi = law.split(theta)
+    assert law.offset + coef @ law.basis(psi, ln_c) == pytest.approx(expected, abs=1e-12)
+    assert law.join(coef, psi) == pytest.approx(theta, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", [n for n in LAWS if n != "last-value"])
+def test_every_laws_compute_for_a_score_is_the_inverse(name):
+    law = LAWS[name]
+    theta, ln_c, expected = KNOWN[name]
+    assert law.compute_for(theta, expected[-1]) == pytest.approx(ln_c[-1], abs=1e-9)
+    if "A" in law.outer:
+        above = float(law.outer_values(theta)["A"]) + 0.01
+        assert law.compute_for(theta, above) == np.inf
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_parameters_do_not_depend_on_the_unit_that_a_fit_counts_in(name):
+    """The same curve in units of 1,000 has the same parameters for users, and the same values."""
+    law = LAWS[name]
+    theta, ln_c, expected = KNOWN[name]
+    ln_unit = np.log(1000.0)
+    moved = theta.copy()
+    if name == "sigmoid":
+        moved[2] -= ln_unit
+    elif name == "saturating-power":
+        moved[0] *= np.exp(-np.exp(theta[2]) * ln_unit)
+    elif name == "power":
+        moved[0] *= np.exp(-theta[1] * ln_unit)
+    elif name == "log-linear":
+        moved[1] += theta[0] * ln_unit
+    elif name == "exponential":
+        moved[2] -= ln_unit
+    assert law.value(moved, ln_c - ln_unit) == pytest.approx(expected, abs=1e-9)
+    shown, again = law.outer_values(theta), law.outer_values(moved, ln_unit)
+    assert {k: float(v) for k, v in again.items()} == pytest.approx({k: float(v) for k, v in shown.items()})
