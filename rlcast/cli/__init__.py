@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 from rlcast import __version__
-from rlcast.cli import demo, forecast, gate, imports, jobs, recipe, train, up
+from rlcast.cli import backtest, compare, demo, forecast, gate, imports, jobs, recipe, train, up
 from rlcast.cli.output import console, print_error
 from rlcast.errors import ExitCode, RlcastError
 
@@ -42,6 +42,8 @@ def options(
 
 
 app.command("forecast")(forecast.forecast_command)
+app.command("compare")(compare.compare_command)
+app.command("backtest")(backtest.backtest_command)
 app.command("gate")(gate.gate_command)
 app.command("import")(imports.import_command)
 app.command("submit")(jobs.submit_command)

@@ -117,14 +117,14 @@ def _decide_here(
     if number is None and not _is_file(baseline):
         raise InputError("--candidate is a file, so --baseline must be a file or a number", "--baseline")
     try:
-        held = number if number is not None else _forecast_of(baseline, options)
-        decision = gate_decision(_forecast_of(candidate, options), held, margin=margin, confidence=confidence)
+        held = number if number is not None else forecast_of(baseline, options)
+        decision = gate_decision(forecast_of(candidate, options), held, margin=margin, confidence=confidence)
     except FitError as error:
         raise InputError(str(error), error.field) from error
     return dict(decision.to_dict())
 
 
-def _forecast_of(source: str, options: dict[str, Any]) -> Any:
+def forecast_of(source: str, options: dict[str, Any]) -> Any:
     from fitting import forecast
     from rlcast.curves import curve_of, options_of
     from rlcast.tables import read_table

@@ -91,6 +91,56 @@ def print_forecast(forecast: dict[str, Any], out: Console = console) -> None:
     out.print(head)
     out.print(verdict_text(forecast["verdict"]))
     out.print(_numbers(forecast, unit))
+    for line in (*_laws(forecast), *_value(forecast, unit), *_details(forecast), *forecast.get("notes", ())):
+        out.print(Text(line, style="dim"))
+
+
+def _laws(forecast: dict[str, Any]) -> list[str]:
+    laws = forecast.get("laws", [])
+    if len(laws) < 2:
+        return []
+    shares = ", ".join(f"{law['title']} {law['weight']:.0%}" for law in laws if law["weight"] >= 0.01)
+    return [f"laws by how they have forecast this run: {shares}"]
+
+
+def _value(forecast: dict[str, Any], unit: str) -> list[str]:
+    """What more compute gains."""
+    value = forecast.get("value")
+    if not value or value["next_tenth"]["gain"] is None:
+        return []
+    tenth, least = value["next_tenth"], value["diminishing_means"]["gain_below"]
+    text = f"10% more compute gains {tenth['gain']:+.4f} ({tenth['low']:+.4f} to {tenth['high']:+.4f})"
+    if (start := value["diminishing_from"])["compute"] is not None:
+        text += f"; less than {least:g} from about {amount(start['compute'])} {unit} on"
+    lines = [text]
+    if pays := value["pays_until"]:
+        until = (
+            f"until about {amount(pays['compute'])} {unit}" if pays["compute"] else "as far as is forecast"
+        )
+        lines.append(
+            f"at this price more compute pays {until} ({interval(pays['low'], pays['high'], amount)})"
+        )
+    return lines
+
+
+def _details(forecast: dict[str, Any]) -> list[str]:
+    """lmfit's own account, and how the fit moves with the window's start."""
+    fit = forecast.get("fit")
+    if not fit:
+        return []
+    lines = [fit["note"]]
+    for name, profile in fit["profile"].items():
+        form = amount if name == "Cmid" else rate
+        ends = interval(profile["low"], profile["high"], form) if profile else "no interval found"
+        lines.append(f"  {name}: profile likelihood {ends}")
+    strong = [f"{pair} {r:+.2f}" for pair, r in fit["correlations"].items() if r is not None and abs(r) > 0.8]
+    lines.append(f"  strong correlations: {'; '.join(strong) or 'none'}")
+    for cut in forecast["sensitivity"]:
+        start = amount(cut["min_compute"])
+        lines.append(
+            f"  from {start} ({cut['n_points']} points): A {cut['A']:.3f}, B {cut['B']:.2f}, Cmid {amount(cut['Cmid'])}"
+        )
+    return lines
 
 
 def _numbers(forecast: dict[str, Any], unit: str) -> Table:
