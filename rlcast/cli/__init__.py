@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 from rlcast import __version__
-from rlcast.cli import demo, forecast, gate, imports, jobs, recipe, train, up
+from rlcast.cli import demo, forecast, gate, imports, jobs, recipe, sync, train, up
 from rlcast.cli.output import console, print_error
 from rlcast.errors import ExitCode, RlcastError
 
@@ -44,6 +44,7 @@ def options(
 app.command("forecast")(forecast.forecast_command)
 app.command("gate")(gate.gate_command)
 app.command("import")(imports.import_command)
+app.command("sync")(sync.sync_command)
 app.command("submit")(jobs.submit_command)
 app.command("jobs")(jobs.jobs_command)
 app.command("cancel")(jobs.cancel_command)
