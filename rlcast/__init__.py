@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rlcast.client import Client
     from rlcast.notebook import Forecasts, forecast
-    from rlcast.tracking.run import Run, start_run
+    from rlcast.tracking.run import Run
+    from rlcast.tracking.start import start_run
 
 __version__ = "0.1.0"
 __all__ = ["Client", "Forecasts", "Run", "__version__", "forecast", "start_run"]
@@ -23,7 +24,7 @@ _HOMES = {
     "Forecasts": "rlcast.notebook",
     "Run": "rlcast.tracking.run",
     "forecast": "rlcast.notebook",
-    "start_run": "rlcast.tracking.run",
+    "start_run": "rlcast.tracking.start",
 }
 
 

@@ -1,14 +1,11 @@
-"""`start_run` and `Run`: what a training script calls."""
+"""`Run`: what a training script logs with."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import logging
-import operator
 import os
 import threading
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,8 +14,9 @@ from typing import Any
 
 from rlcast.client import Client
 from rlcast.errors import InputError
-from rlcast.tracking.folder import RunFolder, default_spool_folder
+from rlcast.tracking.folder import RunFolder
 from rlcast.tracking.identity import RunIdentity
+from rlcast.tracking.lifetime import live_runs, rank_of_process
 from rlcast.tracking.measurement import evaluation_of
 from rlcast.tracking.meter import DeviceMeter
 from rlcast.tracking.sender import Sender
@@ -27,71 +25,6 @@ log = logging.getLogger("rlcast")
 
 #: Evaluations held in memory while the spool's disk takes nothing; older ones are dropped, loudly.
 _MAX_UNWRITTEN = 10_000
-_EXIT_FLUSH_S = 10.0
-_REQUEST_TIMEOUT_S = 10.0
-
-
-def start_run(
-    *,
-    recipe: str,
-    benchmark: str,
-    name: str | None = None,
-    seed: int | None = None,
-    model: str | None = None,
-    task: str | None = None,
-    unit: str = "gpu_hours",
-    devices: float | None = None,
-    url: str | None = None,
-    token: str | None = None,
-    folder: str | Path | None = None,
-    rank: int | None = None,
-    strict: bool = False,
-) -> Run:
-    """Begins to log a run, or goes on with the one that has this name (and the same other fields).
-
-    Args:
-        recipe: what is trained; made in the service when it does not know it.
-        benchmark: what the pass rates are measured on.
-        name: the run's id. Default: `RLCAST_RUN`, else a new name. The same name in a later process
-            continues the run.
-        unit: the run's unit of compute.
-        devices: GPUs held, generators and trainers together: compute is then measured (wall time x
-            devices, evaluation left out) and `log` needs none. With `unit="cpu_hours"`, cores.
-        url, token: the service; default as for the command line (`RLCAST_URL`, `RLCAST_TOKEN`, …).
-        folder: where runs are kept until they are sent, and after. Default: `~/.rlcast/logged`.
-        rank: of this process; only rank 0 logs. Default: `RANK`, else `SLURM_PROCID`, else 0.
-        strict: raise `InputError` instead of warning.
-
-    Never waits for the service. Without `strict` it never raises for a value: a run that cannot be logged
-    is one warning, and a `Run` that does nothing.
-    """
-    if (rank if rank is not None else _rank()) != 0:
-        return Run(None, strict=strict)
-    try:
-        identity = RunIdentity(
-            name=name or os.environ.get("RLCAST_RUN") or _new_name(recipe),
-            recipe=recipe,
-            benchmark=benchmark,
-            compute_unit=unit,
-            model=model,
-            task=task,
-            seed=None if seed is None else operator.index(seed),
-        )
-        identity.check()
-        _check_devices(devices, unit)
-        root = Path(folder).expanduser() if folder is not None else default_spool_folder()
-        return Run(
-            identity,
-            folder=RunFolder(root / identity.folder_name),
-            devices=devices,
-            new_client=lambda: Client(url, token, timeout_s=_REQUEST_TIMEOUT_S),
-            strict=strict,
-        )
-    except Exception as error:  # whatever it is: a training must not end for it
-        if strict:
-            raise error if isinstance(error, InputError) else InputError(f"folder: {error}") from error
-        log.warning("rlcast: NOTHING OF THIS RUN IS LOGGED: %s. Training goes on.", error)
-        return Run(None, strict=strict)
 
 
 class Run:
@@ -126,7 +59,7 @@ class Run:
         if devices is not None:
             self._meter = DeviceMeter(devices, folder.read_meter_hours())
         self._start_sender()
-        _live_runs.add(self)
+        live_runs.add(self)
 
     @property
     def name(self) -> str | None:
@@ -177,7 +110,7 @@ class Run:
         Writes one line to the spool and returns; sending is the background thread's. A value that cannot
         be used is a warning, or `InputError` when strict.
         """
-        if self._folder is None or (self._pid != os.getpid() and _rank() != 0):
+        if self._folder is None or (self._pid != os.getpid() and rank_of_process() != 0):
             return
         given = {"gpu_hours": gpu_hours, "cpu_hours": cpu_hours}
         try:
@@ -269,7 +202,7 @@ class Run:
         if self._folder is None or self._finished:
             return
         self._finished = True
-        _live_runs.discard(self)
+        live_runs.discard(self)
         delivered = self.flush(timeout_s)
         problem = self.problem or "the service is slow"
         if self._sender is not None:
@@ -307,7 +240,7 @@ class Run:
         if self._meter is not None and self._pid == os.getpid():
             self._folder.write_meter_hours(self._meter.hours)
 
-    def _after_fork(self) -> None:
+    def after_fork(self) -> None:
         """A child has no sender thread and may not use a lock that another thread held. Its own sender
         starts with its first `log`, and takes over when the parent is gone."""
         self._write_lock = threading.Lock()
@@ -317,48 +250,3 @@ class Run:
         if self._sender is not None:
             self._sender.leave_to_parent()
             self._sender = None
-
-
-#: Runs to flush when the interpreter ends without `finish`.
-_live_runs: weakref.WeakSet[Run] = weakref.WeakSet()
-
-
-def _finish_all() -> None:
-    for run in list(_live_runs):
-        with contextlib.suppress(InputError):
-            run.finish(_EXIT_FLUSH_S)
-
-
-def _after_fork_in_child() -> None:
-    for run in list(_live_runs):
-        run._after_fork()
-
-
-atexit.register(_finish_all)
-os.register_at_fork(after_in_child=_after_fork_in_child)
-
-
-def _rank() -> int:
-    for variable in ("RANK", "SLURM_PROCID"):
-        text = os.environ.get(variable, "")
-        if text.isdecimal():
-            return int(text)
-    return 0
-
-
-def _new_name(recipe: object) -> str:
-    import secrets
-    from datetime import UTC, datetime
-
-    return f"{recipe}-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-
-
-def _check_devices(devices: Any, unit: str) -> None:
-    if devices is None:
-        return
-    if unit not in ("gpu_hours", "cpu_hours"):
-        raise InputError(
-            f"devices measures gpu_hours or cpu_hours, and the unit is {unit}; leave one out", "devices"
-        )
-    if isinstance(devices, bool) or not isinstance(devices, int | float) or not 0 < devices < 1e7:
-        raise InputError(f"devices is {devices!r}; give how many GPUs the run holds", "devices")
