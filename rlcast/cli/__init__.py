@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 from rlcast import __version__
-from rlcast.cli import demo, forecast, gate, imports, jobs, recipe, sync, train, up
+from rlcast.cli import baseline, demo, forecast, gate, imports, jobs, recipe, sync, train, up
 from rlcast.cli.output import console, print_error
 from rlcast.errors import ExitCode, RlcastError
 
@@ -43,6 +43,7 @@ def options(
 
 app.command("forecast")(forecast.forecast_command)
 app.command("gate")(gate.gate_command)
+app.add_typer(baseline.app, name="baseline")
 app.command("import")(imports.import_command)
 app.command("sync")(sync.sync_command)
 app.command("submit")(jobs.submit_command)

@@ -76,6 +76,20 @@ def report_of(
     return GateReport(verdict, candidate, baseline, exit_code, on_inconclusive, decision, location=location)
 
 
+def report_from_dict(document: Mapping[str, Any]) -> GateReport:
+    """The report that `to_dict` wrote. Raises `KeyError` or `ValueError` for anything else."""
+    error = document.get("error")
+    return GateReport(
+        verdict=document["verdict"],
+        candidate=document["candidate_name"],
+        baseline=document["baseline_name"],
+        exit_code=ExitCode(document["exit_code"]),
+        on_inconclusive=document["on_inconclusive"],
+        decision=None if document["verdict"] == "error" else document,
+        error=error,
+    )
+
+
 def printable(text: str) -> str:
     """Text of others on one line, without control characters or those that turn the writing direction."""
     return "".join(c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in text)
