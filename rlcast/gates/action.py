@@ -143,16 +143,16 @@ class _Failed(RlcastError):
 
 def _markdown(inputs: Inputs, report: GateReport) -> str:
     environ = inputs.environ
-    lines = [to_markdown(report)]
+    footer = []
     commit = str((inputs.event().get("pull_request") or {}).get("head", {}).get("sha", ""))
     commit = commit or environ.get("GITHUB_SHA", "")
     if commit:
-        lines.append(f"Commit {commit[:12]}")
+        footer.append(f"Commit {commit[:12]}")
     run, repository = environ.get("GITHUB_RUN_ID"), environ.get("GITHUB_REPOSITORY")
     if run and repository:
         server = environ.get("GITHUB_SERVER_URL", "https://github.com")
-        lines.append(f"· [job and chart]({server}/{repository}/actions/runs/{run})")
-    return " ".join(lines) + "\n"
+        footer.append(f"[job and chart]({server}/{repository}/actions/runs/{run})")
+    return f"{to_markdown(report)}\n{' · '.join(footer)}\n"
 
 
 def _append(inputs: Inputs, variable: str, text: str) -> None:
