@@ -121,6 +121,13 @@ class Client:
     def gate(self, **body: Any) -> dict[str, Any]:
         return _dict(self.request("POST", "/gates", json=_given(body), timeout=120.0))
 
+    def pin_baseline(self, **body: Any) -> dict[str, Any]:
+        """Pins a number (`pass_rate`) or a stored forecast (`forecast`, its id) under `name`."""
+        return _dict(self.request("POST", "/baselines", json=_given(body)))
+
+    def baselines(self) -> Iterator[dict[str, Any]]:
+        return self._items("/baselines", {})
+
     # -- jobs ----------------------------------------------------------------------------------
 
     def submit(self, recipe: dict[str, Any], name: str | None = None) -> dict[str, Any]:

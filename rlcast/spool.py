@@ -47,11 +47,15 @@ class Spool:
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return 0  # sending again is harmless, skipping is not
 
-    def pending(self, limit: int = 500) -> list[Event]:
-        """Up to `limit` complete events that wait for delivery, in order."""
-        return list(self._read(limit))
+    def pending(self, limit: int = 500, max_bytes: int | None = None) -> list[Event]:
+        """Up to `limit` complete events that wait for delivery, in order.
 
-    def _read(self, limit: int) -> Iterator[Event]:
+        `max_bytes` ends the list behind the event that reaches it: what is read stays bounded whatever
+        has piled up.
+        """
+        return list(self._read(limit, max_bytes))
+
+    def _read(self, limit: int, max_bytes: int | None) -> Iterator[Event]:
         try:
             file = self.events.open("rb")
         except FileNotFoundError:
@@ -65,6 +69,8 @@ class Spool:
                     return
                 end += len(line)
                 yield _parse(line, end)
+                if max_bytes is not None and end - self.delivered >= max_bytes:
+                    return
 
     def mark_delivered(self, event: Event) -> None:
         """Says that `event` and all before it have been accepted."""

@@ -33,4 +33,4 @@ if ! "$venv/bin/python" -c 'import torch' 2>/dev/null; then
     "${pip[@]}" install -q -c requirements.lock "$torch"
   fi
 fi
-"${pip[@]}" install -q -c requirements.lock -e '.[runner-cpu]'
+"${pip[@]}" install -q -c requirements.lock -e '.[runner-cpu,trl]'

@@ -105,11 +105,15 @@ def start_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...,
 
 
 def rlcast_command(
-    *arguments: str, env: dict[str, str] | None = None, timeout_s: float = 120.0
+    *arguments: str,
+    env: dict[str, str] | None = None,
+    timeout_s: float = 120.0,
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "rlcast", *arguments],
         env=env,
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=timeout_s,

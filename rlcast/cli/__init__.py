@@ -8,7 +8,20 @@ import typer
 from typer.exceptions import TyperException
 
 from rlcast import __version__
-from rlcast.cli import backtest, compare, demo, forecast, gate, imports, jobs, recipe, train, up
+from rlcast.cli import (
+    backtest,
+    baseline,
+    compare,
+    demo,
+    forecast,
+    gate,
+    imports,
+    jobs,
+    recipe,
+    sync,
+    train,
+    up,
+)
 from rlcast.cli.output import console, print_error
 from rlcast.errors import ExitCode, RlcastError
 
@@ -45,7 +58,9 @@ app.command("forecast")(forecast.forecast_command)
 app.command("compare")(compare.compare_command)
 app.command("backtest")(backtest.backtest_command)
 app.command("gate")(gate.gate_command)
+app.add_typer(baseline.app, name="baseline")
 app.command("import")(imports.import_command)
+app.command("sync")(sync.sync_command)
 app.command("submit")(jobs.submit_command)
 app.command("jobs")(jobs.jobs_command)
 app.command("cancel")(jobs.cancel_command)

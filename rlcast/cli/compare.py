@@ -38,7 +38,7 @@ def compare_command(
     Example: rlcast compare runs.csv:with-fp32-head runs.csv:without
     """
     from fitting import FitError, compare
-    from rlcast.cli.gate import forecast_of
+    from rlcast.gates.decide import forecast_of
 
     options = {
         "law": law,

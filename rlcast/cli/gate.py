@@ -2,153 +2,165 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 
-from rlcast.cli.forecast import Law, Level, MaxCompute, MinCompute, Seed, start_of
-from rlcast.cli.output import Json, console, interval, print_json, rate
-from rlcast.errors import ExitCode, InputError
+from rlcast.cli.forecast import start_of
+from rlcast.cli.output import Json, console
+from rlcast.errors import ExitCode, InputError, RlcastError
+from rlcast.gates.decide import decide, is_file, split_run
+from rlcast.gates.policy import CONFIG_NAME, Policy, resolve
+from rlcast.gates.report import GateReport, report_of
+from rlcast.gates.text import to_text
+from rlcast.gates.write import FORMATS, parse_also, rendered, write_chart, write_file
 
-EXIT_CODES = {"pass": ExitCode.OK, "fail": ExitCode.GATE_FAILED, "inconclusive": ExitCode.INCONCLUSIVE}
-_COLOURS = {"pass": "green", "fail": "red", "inconclusive": "yellow"}
+_COLOURS = {"pass": "green", "fail": "red", "inconclusive": "yellow", "error": "red"}
 
 
 def gate_command(
     candidate: Annotated[
-        str, typer.Option("--candidate", help="Run or recipe of the service, or FILE.csv, or FILE.csv:RUN.")
-    ],
-    baseline: Annotated[str, typer.Option("--baseline", help="The same, or a number: the A to hold.")],
-    margin: Annotated[float, typer.Option("--margin", help="How far below the baseline A may fall.")] = 0.02,
-    confidence: Annotated[float, typer.Option("--confidence", help="Needed for a pass or a fail.")] = 0.95,
-    law: Law = "auto",
-    min_compute: MinCompute = None,
-    max_compute: MaxCompute = None,
-    level: Level = 0.9,
-    seed: Seed = 0,
+        str | None,
+        typer.Option("--candidate", help="Run or recipe of the service, or FILE.csv, or FILE.csv:RUN."),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", help="The same, or a pinned baseline, or a number: the A to hold."),
+    ] = None,
+    margin: Annotated[
+        float | None, typer.Option("--margin", help="How far below the baseline A may fall (0.02).")
+    ] = None,
+    confidence: Annotated[
+        float | None, typer.Option("--confidence", help="Needed for a pass or a fail (0.95).")
+    ] = None,
+    on_inconclusive: Annotated[
+        str | None,
+        typer.Option("--on-inconclusive", help="fail (exit 3, the default), pass or neutral (both exit 0)."),
+    ] = None,
+    law: Annotated[str | None, typer.Option("--law", help="auto (the default), or the law to fit.")] = None,
+    min_compute: Annotated[
+        str | None, typer.Option("--min-compute", help="Leave out points below this compute, or auto.")
+    ] = None,
+    max_compute: Annotated[
+        float | None, typer.Option("--max-compute", help="Leave out points above this compute.")
+    ] = None,
+    level: Annotated[float | None, typer.Option("--level", help="Coverage of the intervals (0.9).")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the bootstrap (0).")] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help=f"Policy file (default: {CONFIG_NAME}, if it is here).")
+    ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="text, json, markdown, junit or sarif.", show_default="text"),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", help="Write the report into this file instead of printing it.")
+    ] = None,
+    also: Annotated[
+        list[str] | None,
+        typer.Option("--also", metavar="FORMAT=FILE", help="Write it in this form too (repeatable)."),
+    ] = None,
+    chart: Annotated[
+        str | None,
+        typer.Option("--chart", metavar="FILE.svg|inline", help="Draw a chart, and show it in Markdown."),
+    ] = None,
     json_output: Json = False,
 ) -> None:
     """Reject a candidate whose predicted asymptote A falls below a baseline.
 
     Exit codes: 0 pass, 1 fail, 2 usage, 3 inconclusive, 4 service not reachable, 5 internal error.
-    A candidate whose A is not identified never passes on its point estimate.
+    A candidate whose A is not identified never passes on its point estimate. The policy may stand in
+    `[gate]` of a checked-in rlcast.toml, under the names of these options; options win.
     """
-    options = {
+    form = _format(form, json_output)
+    reports = [parse_also(text) for text in also or []]
+    if output is not None:
+        reports.append((form, output))
+    flags = {
+        "candidate": candidate,
+        "baseline": baseline,
+        "margin": margin,
+        "confidence": confidence,
+        "on_inconclusive": on_inconclusive,
         "law": law,
         "min_compute": start_of(min_compute),
         "max_compute": max_compute,
         "level": level,
         "seed": seed,
     }
-    if not 0 <= margin < 1:
-        raise InputError(f"--margin is {margin:g}; give a pass-rate difference from 0 to 1", "--margin")
-    if not 0.5 < confidence < 1:
-        raise InputError(
-            f"--confidence is {confidence:g}; give a probability above 0.5 and below 1", "--confidence"
-        )
-    if _is_file(candidate):
-        decision = _decide_here(candidate, baseline, margin, confidence, options)
-    elif _is_file(baseline):
-        raise InputError(
-            "--baseline is a file and --candidate is not; import the file first, or give two files",
-            "--baseline",
-        )
-    else:
-        decision = _ask_service(candidate, baseline, margin, confidence, options)
-    if json_output:
-        print_json(decision)
-    else:
-        print_decision(decision, candidate, baseline)
-    raise typer.Exit(EXIT_CODES[decision["verdict"]])
+    try:
+        policy = resolve(flags, config)
+        report = _report(policy)
+    except Exception as error:  # CI shows the files, so they must not be missing or of an earlier run
+        _write(_error_report(flags, error), reports, None)
+        raise
+    shown = _draw(report, chart)
+    _write(report, reports, shown)
+    if output is None:
+        _print(report, form, shown)
+    raise typer.Exit(report.exit_code)
+
+
+def _format(form: str | None, json_output: bool) -> str:
+    if json_output and form not in (None, "json"):
+        raise InputError(f"--json and --format {form} differ; give one", "--format")
+    form = form or ("json" if json_output else "text")
+    if form not in FORMATS:
+        raise InputError(f"--format is '{form}'; use one of {', '.join(FORMATS)}", "--format")
+    return form
+
+
+def _report(policy: Policy) -> GateReport:
+    return report_of(
+        decide(policy),
+        policy.candidate,
+        _baseline_text(policy.baseline),
+        policy.on_inconclusive,
+        location=_location(policy),
+    )
+
+
+def _baseline_text(baseline: str | float | None) -> str:
+    return f"{baseline:g}" if isinstance(baseline, float) else str(baseline)
+
+
+def _location(policy: Policy) -> str | None:
+    """The file of the repository that the decision is about: the policy's, else the candidate's curve."""
+    path = policy.config
+    if path is None and is_file(policy.candidate):
+        path = Path(split_run(policy.candidate)[0])
+    return path.as_posix() if path is not None and not path.is_absolute() else None
+
+
+def _error_report(flags: dict[str, Any], error: Exception) -> GateReport:
+    code = error.exit_code if isinstance(error, RlcastError) else ExitCode.INTERNAL
+    names = [str(flags[key]) if flags[key] else "–" for key in ("candidate", "baseline")]
+    return GateReport("error", names[0], names[1], code, error=" ".join(str(error).split()))
+
+
+def _draw(report: GateReport, chart: str | None) -> str | None:
+    """Writes the chart's file; what Markdown shows of it."""
+    if chart is None or chart == "inline":
+        return chart
+    return Path(chart).as_posix() if write_chart(report, Path(chart)) else None
+
+
+def _write(report: GateReport, reports: Sequence[tuple[str, Path]], chart: str | None) -> None:
+    for form, path in reports:
+        write_file(path, rendered(report, form, chart), "--output or --also")
+
+
+def _print(report: GateReport, form: str, chart: str | None) -> None:
+    if form != "text":
+        print(rendered(report, form, chart), end="")  # noqa: T201
+        return
+    verdict, rest = to_text(report).split(maxsplit=1)
+    console.print(f"[bold {_COLOURS[report.verdict]}]{verdict}[/]  {escape(rest)}", end="")
 
 
 def print_decision(decision: dict[str, Any], candidate: str, baseline: str) -> None:
     """The verdict in words, then its evidence."""
-    verdict = decision["verdict"]
-    console.print(f"[bold {_COLOURS[verdict]}]{verdict.upper()}[/]  ", end="")
-    console.print(f"{candidate} against {baseline}", markup=False)
-    for reason in decision["reasons"]:
-        console.print(f"  · {reason}", markup=False)
-    for role in ("candidate", "baseline"):
-        side = decision[role]
-        console.print(
-            f"  A of the {role}: {rate(side['value'])} ({interval(side['low'], side['high'])})", markup=False
-        )
-    difference = decision["difference"]
-    console.print(
-        f"  difference {difference['value']:+.3f} "
-        f"({difference['low']:+.3f} to {difference['high']:+.3f}), margin {decision['margin']:g}, "
-        f"P(A below baseline − margin) = {decision['p_below']:.3f}",
-        markup=False,
-    )
-
-
-def _is_file(text: str) -> bool:
-    path, _ = split_run(text)
-    return Path(path).is_file() or Path(path).suffix.lower() in {".csv", ".tsv"}
-
-
-def split_run(text: str) -> tuple[str, str | None]:
-    """`FILE.csv:RUN` into file and run; the run is None when it is not named."""
-    for ending in (".csv:", ".tsv:"):
-        if ending in text:
-            path, run = text.split(ending, 1)
-            return path + ending[:-1], run
-    return text, None
-
-
-def _number(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    if not 0 <= value <= 1:
-        raise InputError(f"--baseline is {value:g}; an A is a pass rate from 0 to 1", "--baseline")
-    return value
-
-
-def _decide_here(
-    candidate: str, baseline: str, margin: float, confidence: float, options: dict[str, Any]
-) -> dict[str, Any]:
-    from fitting import FitError, gate_decision
-
-    number = _number(baseline)
-    if number is None and not _is_file(baseline):
-        raise InputError("--candidate is a file, so --baseline must be a file or a number", "--baseline")
-    try:
-        held = number if number is not None else forecast_of(baseline, options)
-        decision = gate_decision(forecast_of(candidate, options), held, margin=margin, confidence=confidence)
-    except FitError as error:
-        raise InputError(str(error), error.field) from error
-    return dict(decision.to_dict())
-
-
-def forecast_of(source: str, options: dict[str, Any]) -> Any:
-    from fitting import forecast
-    from rlcast.curves import curve_of, options_of
-    from rlcast.tables import read_table
-
-    path, run = split_run(source)
-    runs = read_table(path).runs
-    if run is None and len(runs) > 1:
-        raise InputError(f"{path} holds {len(runs)} runs; name one as {path}:RUN ({', '.join(runs)})", "run")
-    if run is not None and run not in runs:
-        raise InputError(f"{path} has no run '{run}'; it has: {', '.join(runs)}", "run")
-    return forecast(curve_of(runs[run or next(iter(runs))]), options_of(options))
-
-
-def _ask_service(
-    candidate: str, baseline: str, margin: float, confidence: float, options: dict[str, Any]
-) -> dict[str, Any]:
-    from rlcast.client import Client
-
-    number = _number(baseline)
-    with Client() as client:
-        return client.gate(
-            candidate=candidate,
-            baseline=number if number is not None else baseline,
-            margin=margin,
-            confidence=confidence,
-            **options,
-        )
+    _print(report_of(decision, candidate, baseline), "text", None)

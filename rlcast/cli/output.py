@@ -137,9 +137,8 @@ def _details(forecast: dict[str, Any]) -> list[str]:
     lines.append(f"  strong correlations: {'; '.join(strong) or 'none'}")
     for cut in forecast["sensitivity"]:
         start = amount(cut["min_compute"])
-        lines.append(
-            f"  from {start} ({cut['n_points']} points): A {cut['A']:.3f}, B {cut['B']:.2f}, Cmid {amount(cut['Cmid'])}"
-        )
+        found = f"A {cut['A']:.3f}, B {cut['B']:.2f}, Cmid {amount(cut['Cmid'])}"
+        lines.append(f"  from {start} ({cut['n_points']} points): {found}")
     return lines
 
 
