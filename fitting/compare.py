@@ -23,6 +23,7 @@ MARGIN = 0.02
 #: Probability from which a difference is taken as seen.
 CONFIDENT = 0.9
 _BUDGETS = 24
+_REFITS = 300
 _BUDGET_FACTOR = 10.0
 CEILING, EFFICIENCY, BOTH, NEITHER = "ceiling mover", "efficiency shaper", "both", "neither"
 
@@ -193,7 +194,7 @@ def _b_at(forecast: Forecast, a: float) -> tuple[float, Floats]:
     points, draws = [], []
     for part, _ in runs:
         ln_c = _seen(forecast.curve, forecast.used, part)
-        theta = np.concatenate([part.theta[None], part.draws.theta])
+        theta = np.concatenate([part.theta[None], part.draws.theta[:_REFITS]])
         rates = np.clip(part.law.value(theta, ln_c), 0.0, 1.0)
         b = _refit(part, ln_c, rates, a)
         points.append(float(b[0]))
@@ -323,7 +324,7 @@ def _winner(p: float) -> str | None:
 def _crossing(candidate: Forecast, baseline: Forecast, level: float) -> dict[str, Any] | None:
     """The last compute within the budgets at which the lead changes; None when the point forecasts never cross."""
     budgets = _budgets(candidate, baseline)
-    grid = np.linspace(float(budgets[0]), float(budgets[-1]), 200)
+    grid = np.linspace(float(budgets[0]), float(budgets[-1]), 100)
     gap = candidate.ensemble.point(grid) - baseline.ensemble.point(grid)
     at = _last_change(gap[None], grid)
     if not np.isfinite(at[0]):

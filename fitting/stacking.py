@@ -29,7 +29,7 @@ PRIOR: dict[str, float] = {
 EVIDENCE = 3.0
 #: A law whose likelihood at the points lies by more than a factor of exp(-this) below the best law's is ruled
 #: out, the more so the farther: a law that the points contradict must not linger as prior weight.
-RULED_OUT = 8.0
+RULED_OUT = 6.0
 ORIGINS = (0.3, 0.45, 0.6, 0.75)
 MIN_SEEN = 5
 _REPLICATES = 300
@@ -60,7 +60,7 @@ def weights(series: Series, ln_likelihoods: dict[str, float | None], seed: int) 
 def _standing(ln_likelihoods: dict[str, float | None], name: str) -> float:
     best = max(value for value in ln_likelihoods.values() if value is not None)
     own = ln_likelihoods[name]
-    return 1.0 if own is None else float(np.exp(min(0.0, 0.5 * (own - best + RULED_OUT))))
+    return 1.0 if own is None else float(np.exp(min(0.0, own - best + RULED_OUT)))
 
 
 def origins(series: Series) -> list[int]:

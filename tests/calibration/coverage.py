@@ -5,7 +5,7 @@
 Runs follow the sigmoid. Their noise has three parts: what training does (AR(1), sd 0.0035), sampling (1,000
 prompts of unequal difficulty, the same at every checkpoint, 16 samples each), and, in the rows marked
 "outliers", a score that is off by 0.02 in 3% of the evaluations. Evaluations come as often as in the published
-runs of that size. A interval is held against the true A; R(100k) against a fresh evaluation at 100,000
+runs of that size. A's interval is held against the true A; R(100k) against a fresh evaluation at 100,000
 GPU-hours. "plain" is a residual bootstrap (resample residuals, refit, percentiles) of the same least-squares
 fits, as a reference; "R misses" are those of runs of which A was called identified.
 """
@@ -13,13 +13,10 @@ fits, as a reference; "R misses" are those of runs of which A was called identif
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 from concurrent.futures import ProcessPoolExecutor
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
 import numpy as np
+from simulation import ar1, machine
 
 from fitting import LAWS, Curve, ForecastOptions, forecast
 from fitting.batch import Problem, fit_batch
@@ -43,15 +40,6 @@ FAR = 1e5
 def law(compute: np.ndarray, truth: tuple[float, ...]) -> np.ndarray:
     a, b, cmid, r0, _ = truth
     return r0 + (a - r0) / (1.0 + (cmid / compute) ** b)
-
-
-def ar1(rng: np.random.Generator, n: int, rho: float) -> np.ndarray:
-    shocks = rng.standard_normal(n)
-    noise = np.empty(n)
-    noise[0] = shocks[0]
-    for i in range(1, n):
-        noise[i] = rho * noise[i - 1] + np.sqrt(1 - rho**2) * shocks[i]
-    return noise
 
 
 def evaluate(rng: np.random.Generator, rate: np.ndarray, difficulty: np.ndarray) -> np.ndarray:
@@ -147,9 +135,7 @@ def main() -> None:
         for end in ENDS
         for rho, outliers in (*((r, False) for r in AUTOCORRELATIONS), (0.3, True))
     ]
-    print(
-        f"law {options.law}, {options.draws} runs a cell, {platform.machine()}, Python {platform.python_version()}"
-    )
+    print(f"law {options.law}, {options.draws} runs a cell; {machine()}")
     print("    A    Cmid     end    n  rho outliers covers A  R(100k)  plain A  identified  A if id  R if id")
     with ProcessPoolExecutor(options.jobs) as pool:
         for line in pool.map(cell, jobs):

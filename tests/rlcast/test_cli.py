@@ -43,7 +43,8 @@ def sigmoid_file(tmp_path: Path):
 def test_json_has_the_promised_shape_and_the_laws_numbers(sigmoid_file):
     path = sigmoid_file("known", a=0.7)
     done = rlcast(
-        "forecast", str(path), "--at", "80000", "--reach", "0.5", "--reach", "0.9", "--level", "0.8", "--json"
+        *("forecast", str(path), "--law", "sigmoid", "--at", "80000", "--reach", "0.5", "--reach", "0.9"),
+        *("--level", "0.8", "--json"),
     )
     assert done.returncode == 0, done.stderr
     [found] = json.loads(done.stdout)["forecasts"]
