@@ -69,7 +69,7 @@ def test_baselines_are_pinned_listed_and_used(service, sh, checkout):
     env = {"RLCAST_URL": service.url, "RLCAST_TOKEN": service.token, "COLUMNS": "160"}
     assert sh(f"rlcast import {good} --recipe my-recipe", **env).returncode == 0
     done = sh(block("Baselines"), **env)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "release-1 is 0.620; use it with: rlcast gate --baseline release-1"
     assert lines[1].startswith("release-2 is the forecast of my-recipe")
