@@ -21,7 +21,9 @@ def set_command(
         str, typer.Argument(metavar="NUMBER|RUN|RECIPE", help="An A, or whose forecast of today to pin.")
     ],
     reason: Annotated[str | None, typer.Option("--reason", help="Why this is the reference.")] = None,
-    law: Annotated[str, typer.Option("--law", help="The law to fit.")] = "sigmoid",
+    law: Annotated[
+        str | None, typer.Option("--law", help="The law to fit (default: as for any forecast).")
+    ] = None,
     min_compute: Annotated[
         float | None, typer.Option("--min-compute", help="Leave out points below this compute.")
     ] = None,

@@ -159,6 +159,7 @@ def sparklines(report: GateReport, width: int = 24) -> list[str]:
     return ["".join(_BLOCKS[round((v - low) / span * (len(_BLOCKS) - 1))] for v in row) for row in values]
 
 
-def _sampled(values: Sequence[float], width: int) -> list[float]:
+def _sampled(curve: Sequence[float | None], width: int) -> list[float]:
+    values = [value for value in curve if value is not None]
     n = len(values)
     return [values[round(i * (n - 1) / (width - 1))] for i in range(width)] if n else []

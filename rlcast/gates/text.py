@@ -25,15 +25,19 @@ def _numbers(report: GateReport) -> list[str]:
         lines.append(f"  A of the {role}: {_rate(side['value'])} ({_interval(side)})")
     difference = decision["difference"]
     lines.append(
-        f"  difference {difference['value']:+.3f} "
-        f"({difference['low']:+.3f} to {difference['high']:+.3f}), margin {decision['margin']:g}, "
-        f"P(A below baseline − margin) = {decision['p_below']:.3f}"
+        f"  difference {_signed(difference['value'])} "
+        f"({_signed(difference['low'])} to {_signed(difference['high'])}), margin {decision['margin']:g}, "
+        f"P(A below baseline − margin) = {_rate(decision['p_below'])}"
     )
     return lines
 
 
 def _rate(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.3f}"
 
 
 def _interval(side: dict[str, Any]) -> str:

@@ -20,6 +20,10 @@ _BATCH = 500
 _BATCH_BYTES = 400_000
 
 
+def _is_whole(event: Event) -> bool:
+    return event.kind == "evaluation" and {"evaluation", "process"} <= event.data.keys()
+
+
 class RunRefused(Exception):
     """The service will not have this run as it is; the message says why and what to do."""
 
@@ -105,10 +109,9 @@ class Delivery:
         return {"attempts_before": max(attempts), "metered_before": max(amounts)}
 
     def _send(self, process: Any, events: Sequence[Event]) -> None:
-        items = [self._item(event) for event in events if event.kind == "evaluation"]
-        for event in events:
-            if event.kind == "unreadable":
-                log.warning("rlcast: a torn line in %s is skipped", self.folder.events)
+        items = [self._item(event) for event in events if _is_whole(event)]
+        if len(items) < len(events):
+            log.warning("rlcast: a torn line in %s is skipped", self.folder.events)
         if items:
             assert self._known is not None
             self._post(items, int(self._known["attempts_before"]) + int(process))

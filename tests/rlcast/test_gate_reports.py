@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import html
+import io
 import json
-import os
 import re
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from gate_files import write_curve, write_early_curve
-from stack_fixtures import rlcast_command
 
+from rlcast.cli import main
 from rlcast.gates.chart import chart_svg
 from rlcast.gates.junit import to_junit
 from rlcast.gates.markdown import code, plain, to_markdown
@@ -36,9 +38,25 @@ NASTY = [
 ]
 
 
-def gate(folder: Path, *arguments: str) -> Any:
-    alone = {"RLCAST_URL": "http://127.0.0.1:9", "RLCAST_HOME": "/nonexistent", "COLUMNS": "100"}
-    return rlcast_command("gate", *arguments, env={**os.environ, **alone}, cwd=folder)
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def gate(folder: Path, *arguments: str) -> Done:
+    """What the command `rlcast gate` does in `folder`, without the start of a process."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    alone = {"RLCAST_URL": "http://127.0.0.1:9", "RLCAST_HOME": "/nonexistent"}
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(stdout), redirect_stderr(stderr):
+        patch.chdir(folder)
+        patch.setattr("sys.argv", ["rlcast", "gate", *arguments])
+        for name, value in alone.items():
+            patch.setenv(name, value)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    return Done(int(ended.value.code or 0), stdout.getvalue(), stderr.getvalue())
 
 
 @pytest.fixture(scope="module")

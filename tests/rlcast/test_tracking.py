@@ -135,6 +135,16 @@ def test_it_goes_on_without_a_service_and_sends_when_there_is_one(service, start
     run.finish()
 
 
+def test_a_service_that_never_answers_holds_nobody_up(start, caplog):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        run = start(url=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        for step in range(2000):
+            run.log(step=step, gpu_hours=step, pass_rate=0.5)
+        run.finish(timeout_s=0.2)
+    assert "the service is slow" in caplog.text
+    assert len((run.folder / "events.jsonl").read_text().splitlines()) == 2000
+
+
 def test_sync_sends_what_is_left_and_doubles_nothing(service, start, tmp_path, caplog):
     for name in ("a", "b"):
         with start(name, url="http://127.0.0.1:9") as run:
