@@ -15,15 +15,15 @@ from rlcast.importers.rows import Options, Point, Report, Row
 from rlcast.importers.series import Score, Series, Steps, pass_rate
 from rlcast.importers.sources import SOURCES, UNIT_ORDER, Source, Spent, match_source
 
-#: rows: one process writes, so a step that goes back is a new attempt. keys: several processes write,
-#: each at its own pace, so each key is judged by itself.
-Writers = Literal["rows", "keys"]
+#: one: a step that goes back is a new attempt. many: several processes write, each at its own pace, and
+#: are told apart by the keys of their rows.
+Writers = Literal["one", "many"]
 
 
 class Collector:
     """Collects the rows of one run. Memory grows with its steps and scores, not with the file."""
 
-    def __init__(self, options: Options, writers: Writers = "rows") -> None:
+    def __init__(self, options: Options, writers: Writers = "one") -> None:
         self.options = options
         self.writers = writers
         self.devices = options.devices
@@ -35,7 +35,7 @@ class Collector:
         self.n_rows = self.n_without_step = 0
         self.training_scores: set[str] = set()
         self.numbers: set[str] = set()
-        self._steps: dict[str, Steps] = {}
+        self._steps: dict[frozenset[str], Steps] = {}
         self._kinds: dict[str, KeyMatch | Source | None] = {}
         self._last_step = -1
         self._locked: KeyMatch | None = None
@@ -51,7 +51,7 @@ class Collector:
             self.n_without_step += 1
             step = self.n_rows
         used = [(key, value) for key, value in row.values.items() if self._kind(key) is not None]
-        self._follow_attempts(step, [key for key, _ in used])
+        self._follow_attempts(step, frozenset() if self.writers == "one" else frozenset(row.values))
         counted = self._add_compute(step, used)
         for key, value in used:
             kind = self._kinds[key]
@@ -82,9 +82,9 @@ class Collector:
                 self.training_scores.add(key)
         return kind
 
-    def _follow_attempts(self, step: int, keys: list[str]) -> None:
-        names = [""] if self.writers == "rows" else keys
-        if any(self._steps.setdefault(name, Steps()).restarts(step) for name in names):
+    def _follow_attempts(self, step: int, writer: frozenset[str]) -> None:
+        """Begins a new attempt when the writer of this row went back to a step it had already written."""
+        if self._steps.setdefault(writer, Steps()).restarts(step):
             self.attempt += 1
             self.restarts.append(step)
             for steps in self._steps.values():
@@ -93,8 +93,7 @@ class Collector:
                 series.restart(step)
             for _, spent in self.spent.values():
                 spent.restart(step)
-        for name in names:
-            self._steps[name].add(step)
+        self._steps[writer].add(step)
 
     def _add_compute(self, step: int, used: list[tuple[str, float]]) -> bool:
         """Adds what the row says was spent; whether it said anything."""

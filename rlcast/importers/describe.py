@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 DERIVED = {"timing/sum": "timing/gen, ref, values, adv, update_critic, update_actor"}
 
 
+def plural(n: int, word: str) -> str:
+    return f"{n} {word}{'' if n == 1 else 's'}"
+
+
 def describe(run: Collector, format_name: str) -> Report:
     """The report of a run whose score and points are known to be readable."""
     series = run.chosen()
@@ -58,11 +62,11 @@ def _compute(run: Collector, unit: str) -> str:
     key, source, spent = sources[unit]
     text = f"{label}: {source.what} ({DERIVED.get(key, key)})"
     if source.counts == "seconds":
-        text += f", times {run.devices} device{'' if run.devices == 1 else 's'} ({run.devices_from})"
+        text += f", times {plural(run.devices or 0, 'device')} ({run.devices_from})"
     elif "seconds" in sources:
         text += " (pass --devices N for GPU-hours: the log tells times, not devices)"
     if spent.pauses:
-        text += f"; {spent.pauses} pauses left out"
+        text += f"; {plural(spent.pauses, 'pause')} left out"
     return text
 
 
@@ -71,12 +75,12 @@ def _notes(run: Collector, series: Series) -> list[str]:
     if run.restarts:
         steps = ", ".join(str(step) for step in run.restarts[:5])
         gone = len(series.abandoned)
-        lost = f"; {gone} evaluation{'' if gone == 1 else 's'} of abandoned attempts left out" if gone else ""
+        lost = f"; {plural(gone, 'evaluation')} of abandoned attempts left out" if gone else ""
         notes.append(f"began again at step {steps}: the later attempt wins, compute of both is counted{lost}")
     if series.n_repeated:
-        notes.append(f"{series.n_repeated} steps had two scores: the later one was taken")
+        notes.append(f"{plural(series.n_repeated, 'step')} with two scores: the later one was taken")
     if series.n_not_finite:
-        notes.append(f"{series.n_not_finite} scores that are not finite numbers left out")
+        notes.append(f"{plural(series.n_not_finite, 'score')} left out: not a finite number")
     if run.n_without_step:
-        notes.append(f"{run.n_without_step} rows have no step: their number in the file was taken")
+        notes.append(f"{plural(run.n_without_step, 'row')} without a step: the number in the file was taken")
     return notes

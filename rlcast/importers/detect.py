@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from rlcast.importers.registry import FORMATS, Format
 #: A trainer prints pages before its first step; after so many lines it is not a log of ours.
 MAX_LINES = 2_000_000
 
+# A Python dictionary ('...') and a clock in brackets are no JSON.
+_JSON = re.compile(r"\{\s*[\"}]|\[\s*[\[{\]]")
 _PRIME_RL = ("perf/", "optim/", "progress/", "off_policy/", "time/")
 
 
@@ -43,12 +46,9 @@ def _by_magic(path: Path, head: bytes) -> str | None:
 
 def _by_text(path: Path, head: str) -> str | None:
     start = head.lstrip()
-    if start[:1] in ("{", "["):
+    if _JSON.match(start):
         first = _object(start.splitlines()[0])
-        if first is not None:
-            return _json_lines(first)
-        if not start.startswith("{'"):
-            return _json_document(path, start)
+        return _json_lines(first) if first is not None else _json_document(path, start)
     return _by_lines(path) or _table(path)
 
 

@@ -20,7 +20,7 @@ _BEFORE_RESULTS = re.compile(r"^(?P<run>.*?)[-_](?P<step>\d+)_*results", re.IGNO
 
 
 def result_rows(path: Path) -> Iterator[Row]:
-    """One row a file, with keys `eval/<task>/<metric>`. Its run is the model, or the file's name before the step."""
+    """One row a file, with keys `eval/<task>/<metric>`. Its run is the model, or the name before the step."""
     files = sorted(path.rglob("*results*.json")) if path.is_dir() else [path]
     for file in files:
         data = document(file)

@@ -18,7 +18,7 @@ def head_of(path: Path, size: int = 64 * 1024) -> bytes:
     """The first bytes of a file. Raises `InputError` that says why it cannot be read."""
     try:
         with _open(path) as file:
-            return bytes(file.read(size))
+            return _read_up_to(file, size)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file", "file") from None
     except IsADirectoryError:
@@ -27,6 +27,20 @@ def head_of(path: Path, size: int = 64 * 1024) -> bytes:
         raise InputError(f"{path}: not readable (check its permissions)", "file") from None
     except (OSError, EOFError) as error:
         raise InputError(f"{path} cannot be read ({error})", "file") from None
+
+
+def _read_up_to(file: IO[bytes], size: int) -> bytes:
+    """At most `size` bytes; of a cut gzip file those before the cut."""
+    head = b""
+    while len(head) < size:
+        try:
+            piece = file.read1(size - len(head))  # type: ignore[attr-defined]
+        except EOFError:
+            break
+        if not piece:
+            break
+        head += piece
+    return head
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -26,7 +26,7 @@ class Format:
     parser: Callable[[], LineParser] | None = None
     rows: Callable[[Path], Iterator[Row]] | None = None
     lines: Callable[[Path], Iterator[str]] = lines_of
-    writers: Writers = "rows"
+    writers: Writers = "one"
     joint: bool = False
     cut_at: str | None = None
 
@@ -44,8 +44,8 @@ FORMATS: dict[str, Format] = {
         Format("trl", "TRL or transformers trainer_state.json", rows=whole.trainer_state),
         Format("dicts", "transformers console", parser=dicts.Dicts),
         Format("ms-swift", "ms-swift logging.jsonl", parser=jsonl.Swift),
-        Format("prime-rl", "prime-rl metrics.jsonl", parser=jsonl.PrimeRl, writers="keys"),
-        Format("slime", "slime console", parser=dicts.Slime, writers="keys"),
+        Format("prime-rl", "prime-rl metrics.jsonl", parser=jsonl.PrimeRl, writers="many"),
+        Format("slime", "slime console", parser=dicts.Slime, writers="many"),
         Format("harness", "lighteval or lm-eval results", rows=harness.result_rows, joint=True),
         Format("wandb-csv", "W&B chart export", rows=tables.wandb_export_rows),
     )
