@@ -46,6 +46,8 @@ class Collector:
     def add(self, row: Row) -> None:
         """Takes one row. A row without a step counts as the row's number."""
         self.n_rows += 1
+        if row.devices and self.devices is None:
+            self.devices, self.devices_from = row.devices, "the log's configuration"
         step = row.step
         if step is None:
             self.n_without_step += 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rlcast.errors import InputError
-from rlcast.importers import dicts, tables, verl
+from rlcast.importers import dicts, tables, verl, wandb
 from rlcast.importers.lines import head_of, lines_of, text_of
 from rlcast.importers.registry import FORMATS, Format
 
@@ -37,6 +37,10 @@ def detect(path: Path) -> tuple[Format, list[Path]]:
 def _by_magic(path: Path, head: bytes) -> str | None:
     if head.startswith(b"PAR1"):
         return "parquet"
+    if head.startswith(wandb.HEAD):
+        return "wandb"
+    if "tfevents" in path.name:
+        return "tensorboard"
     if not head.strip():
         raise InputError(f"{path} is empty", "file")
     if b"\0" in head and head[:2] not in (b"\xff\xfe", b"\xfe\xff"):
@@ -113,7 +117,9 @@ def _folder(folder: Path) -> tuple[Format, list[Path]]:
     for pattern, name in (
         ("trainer_state.json", "trl"),
         ("checkpoint-*/trainer_state.json", "trl"),
-        ("**/*results*.json", "harness"),
+        ("**/*.wandb", "wandb"),
+        ("**/*tfevents*", "tensorboard"),
+        ("**/tags/mlflow.*", "mlflow"),
     ):
         if next(folder.glob(pattern), None):
             return FORMATS[name], [folder]
@@ -123,4 +129,6 @@ def _folder(folder: Path) -> tuple[Format, list[Path]]:
     logs = [path for path in logs if head_of(path).strip()]
     if logs:
         return detect(logs[0])[0], logs
+    if next(folder.glob("**/*results*.json"), None):
+        return FORMATS["harness"], [folder]
     raise InputError(f"{folder}: no log that is known in this folder; name the file itself", "file")

@@ -33,10 +33,10 @@ def _key(pattern: str, kind: Kind, what: str, one_of_many: bool = False) -> Eval
     return EvaluationKey(re.compile(pattern), kind, what, one_of_many)
 
 
-_AT = "(?:@|_at_)"  # MLflow allows no "@" in a key
+_AT = "(?:@|_at_|_)"  # verl writes "_at_" for MLflow, TensorBoard's writers turn "@" into "_"
 _PREFIX = r"(?:eval|val|validation|test|heldout)[/_]"
 _RATE_NAMES = (
-    "pass_rate|passrate|pass@1|pass_at_1|accuracy|acc|solve_rate|solved_frac|success_rate|success_mean"
+    "pass_rate|passrate|pass@1|pass_at_1|pass_1|accuracy|acc|solve_rate|solved_frac|success_rate|success_mean"
 )
 #: lighteval's and lm-eval's metrics; lm-eval adds ",filter".
 _HARNESS = (
@@ -53,14 +53,18 @@ EVALUATION_KEYS: tuple[EvaluationKey, ...] = (
     _key(r"^val/test_score/(?P<bench>.+)$", "score", "verl's test score (before val-core)"),
     _key(r"^test_score/(?P<bench>.+)$", "score", "verl's test score (oldest form)"),
     _key(rf"^val-aux/(?P<bench>.+)/(?:reward|score)/mean{_AT}(?P<n>\d+)$", "score", "verl's mean reward"),
-    _key(r"^eval/(?P<bench>.+)/all/(?:[^/]+/)?avg@(?P<n>\d+)$", "score", "prime-rl, all rollouts"),
+    _key(rf"^eval/(?P<bench>.+)/all/(?:[^/]+/)?avg{_AT}(?P<n>\d+)$", "score", "prime-rl, all rollouts"),
     _key(
-        r"^eval/(?P<bench>(?!.+/effective/).+)/avg@(?P<n>\d+)$", "score", "prime-rl, before all and effective"
+        rf"^eval/(?P<bench>(?!.+/effective/).+)/avg{_AT}(?P<n>\d+)$",
+        "score",
+        "prime-rl, before all and effective",
     ),
-    _key(r"^eval/(?P<bench>.+)/effective/(?:[^/]+/)?avg@(?P<n>\d+)$", "score", "prime-rl, errors left out"),
+    _key(
+        rf"^eval/(?P<bench>.+)/effective/(?:[^/]+/)?avg{_AT}(?P<n>\d+)$", "score", "prime-rl, errors left out"
+    ),
     _key(r"^eval/pass_at_1$", "rate", "pass@1"),
     _key(r"^(?:eval/)?eval_(?P<bench>.+)_pass1$", "score", "OpenRLHF's pass@1"),
-    _key(r"^eval/(?P<bench>[^/]+)-pass@1$", "rate", "slime's pass@1"),
+    _key(rf"^eval/(?P<bench>[^/]+)-pass{_AT}1$", "rate", "slime's pass@1"),
     _key(rf"^{_PREFIX}(?P<bench>[^/]+)/(?:{_HARNESS})$", "rate", "an accuracy"),
     _key(rf"^{_PREFIX}(?P<bench>[^/]+)/(?:{_RATE_NAMES})$", "rate", "an accuracy"),
     _key(rf"^{_PREFIX}(?:{_RATE_NAMES})$", "rate", "an accuracy"),

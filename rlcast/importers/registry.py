@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rlcast.errors import InputError
-from rlcast.importers import dicts, harness, jsonl, tables, verl, whole
+from rlcast.importers import dicts, harness, jsonl, mlflow, tables, tensorboard, verl, wandb, whole
 from rlcast.importers.collect import Writers
 from rlcast.importers.lines import lines_of
 from rlcast.importers.rows import LineParser, Row
@@ -47,6 +47,9 @@ FORMATS: dict[str, Format] = {
         Format("prime-rl", "prime-rl metrics.jsonl", parser=jsonl.PrimeRl, writers="many"),
         Format("slime", "slime console", parser=dicts.Slime, writers="many"),
         Format("harness", "lighteval or lm-eval results", rows=harness.result_rows, joint=True),
+        Format("wandb", "W&B offline run", rows=wandb.wandb_rows, writers="many"),
+        Format("tensorboard", "TensorBoard event files", rows=tensorboard.event_rows, writers="many"),
+        Format("mlflow", "MLflow folder", rows=mlflow.mlflow_rows, writers="many"),
         Format("wandb-csv", "W&B chart export", rows=tables.wandb_export_rows),
     )
 }

@@ -15,13 +15,15 @@ from typing import Protocol
 class Row:
     """Metrics of one training step under the keys of their trainer.
 
-    `step` is None when the log does not say it; `run` is set only where one file holds several runs.
+    `step` is None when the log does not say it; `run` is set where the log names its run or holds several.
+    `devices` is their number where the log's configuration tells it.
     """
 
     step: int | None
     values: dict[str, float]
     run: str | None = None
     n_prompts: int | None = None
+    devices: int | None = None
 
 
 @dataclass(frozen=True)
