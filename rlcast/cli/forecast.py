@@ -12,6 +12,7 @@ from rlcast.cli.output import Json, console, print_forecast, print_json
 from rlcast.errors import InputError
 
 if TYPE_CHECKING:
+    from rlcast.importers import Imported
     from rlcast.tables import CurveRows
 
 #: Endings that make an argument a file even when it is not there (so that a typo is not sought as a run).
@@ -88,7 +89,7 @@ def forecast_command(
         read = log_options(x=x, y=y, unit=unit, devices=devices, score_range=score_range, percent=percent)
         imported = read_logs(files, format_name, read)
         print_notes(imported)
-        forecasts = _from_files({one.rows.run: one.rows for one in imported}, run, options)
+        forecasts = _from_files(_by_name(imported), run, options)
     else:
         forecasts = _from_service(names, {**options, "at": list(at or ()), "reach": list(reach or ())})
     if json_output:
@@ -98,6 +99,14 @@ def forecast_command(
         if index:
             console.print()
         print_forecast(forecast)
+
+
+def _by_name(imported: list[Imported]) -> dict[str, CurveRows]:
+    rows: dict[str, CurveRows] = {}
+    for one in imported:
+        name = one.rows.run
+        rows[name if name not in rows else f"{Path(one.source).stem}/{name}"] = one.rows
+    return rows
 
 
 def _from_files(

@@ -205,9 +205,13 @@ def default_name(path: Path) -> str:
 
 
 def _with_distinct_names(found: list[Imported]) -> list[Imported]:
-    """Runs of different files keep apart, also under one name."""
+    """Logs in different folders keep apart where only their file names name them."""
     sources: dict[str, str] = {}
     for one in found:
-        if sources.setdefault(one.rows.run, one.source) != one.source:
-            one.rows.run = f"{Path(one.source).resolve().parent.name}-{one.rows.run}"
+        if one.rows.run != default_name(Path(one.source)):
+            continue
+        name, folder = one.rows.run, Path(one.source).resolve().parent
+        while sources.setdefault(name, one.source) != one.source:
+            name, folder = f"{folder.name or len(sources)}-{name}", folder.parent
+        one.rows.run = name
     return found
