@@ -16,8 +16,8 @@ from rlcast.importers.series import Score, Series, Steps, pass_rate
 from rlcast.importers.sources import SOURCES, UNIT_ORDER, Source, Spent, match_source
 
 #: one: a step that goes back is a new attempt. many: several processes write, each at its own pace, and
-#: are told apart by the keys of their rows.
-Writers = Literal["one", "many"]
+#: are told apart by the keys of their rows. unordered: the order of rows says nothing.
+Writers = Literal["one", "many", "unordered"]
 
 
 class Collector:
@@ -53,7 +53,9 @@ class Collector:
             self.n_without_step += 1
             step = self.n_rows
         used = [(key, value) for key, value in row.values.items() if self._kind(key) is not None]
-        self._follow_attempts(step, frozenset() if self.writers == "one" else frozenset(row.values))
+        self._follow_attempts(
+            step, frozenset(row.values) if self.writers == "many" else frozenset([row.axis])
+        )
         counted = self._add_compute(step, used)
         for key, value in used:
             kind = self._kinds[key]
@@ -86,7 +88,8 @@ class Collector:
 
     def _follow_attempts(self, step: int, writer: frozenset[str]) -> None:
         """Begins a new attempt when the writer of this row went back to a step it had already written."""
-        if self._steps.setdefault(writer, Steps()).restarts(step):
+        back = self._steps.setdefault(writer, Steps()).restarts(step)
+        if back and self.writers != "unordered":
             self.attempt += 1
             self.restarts.append(step)
             for steps in self._steps.values():

@@ -53,7 +53,7 @@ def _by_text(path: Path, head: str) -> str | None:
     if _JSON.match(start):
         first = _object(start.splitlines()[0])
         return _json_lines(first) if first is not None else _json_document(path, start)
-    return _by_lines(path) or _table(path)
+    return _table(path) or _by_lines(path)
 
 
 def _object(line: str) -> dict[str, Any] | None:
@@ -109,7 +109,12 @@ def _table(path: Path) -> str | None:
     header, _ = tables.header_of(path)
     if tables.is_wandb_export(header):
         return "wandb-csv"
-    return "csv" if len(header) > 1 or path.suffix.lower() in (".csv", ".tsv") else None
+    named = path.suffix.lower() in (".csv", ".tsv")
+    return (
+        "csv"
+        if named or (len(header) > 1 and (tables.has_steps(header) or tables.is_curve(header)))
+        else None
+    )
 
 
 def _folder(folder: Path) -> tuple[Format, list[Path]]:

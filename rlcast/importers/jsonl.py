@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rlcast.importers.rows import BrokenLine, Row
-from rlcast.importers.values import flat, numbers, run_of, seconds_of, step_of
+from rlcast.importers.values import axis_of, flat, numbers, run_of, seconds_of, step_of
 from rlcast.importers.verl import with_total
 
 
@@ -45,7 +45,7 @@ def row_of(data: dict[str, Any]) -> Row:
         data[unit] = data["compute"]
     for key in [key for key in data if key.startswith("compute/")]:
         data[key.removeprefix("compute/")] = data[key]
-    return Row(step_of(data), numbers(data), run_of(data), _prompts(data))
+    return Row(step_of(data), numbers(data), run_of(data), _prompts(data), axis=axis_of(data))
 
 
 def _prompts(data: dict[str, Any]) -> int | None:

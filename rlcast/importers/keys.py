@@ -40,7 +40,7 @@ _RATE_NAMES = (
 )
 #: lighteval's and lm-eval's metrics; lm-eval adds ",filter".
 _HARNESS = (
-    r"(?:extractive_match|exact_match|qem|em|prompt_level_strict_acc|(?:math_)?pass@1(?::[^/]*)?|acc|accuracy)"
+    r"(?:extractive_match|exact_match|qem|em|prompt_level_strict_acc|(?:\w+_)?pass@1(?::[^/]*)?|acc|accuracy)"
     r"(?:,[^/]*)?"
 )
 _CORRECT = "acc|correct|pass|solve|answer|success|exact"
@@ -83,7 +83,7 @@ EVALUATION_KEYS: tuple[EvaluationKey, ...] = (
     _key(r"^eval/scores$", "reward", "open-instruct's mean reward"),
     _key(r"^(?:eval/|eval_)(?:mean_)?reward$", "reward", "the sum of all reward functions"),
     _key(
-        r"^eval/(?P<bench>(?!.*(?:step|epoch|loss|runtime|time|ratio|length|token|count|std|kl|entropy|num_"
+        r"^eval/(?P<bench>(?!.*(?:step|rate$|norm|memory|size|samples|ppl|perplexity|epoch|loss|runtime|time|ratio|length|token|count|std|kl|entropy|num_"
         r"|per_second|version|rewards?|truncat|stop_rate|sequence|pass@|pass_at|avg@|_pass))[^/]+)$",
         "score",
         "slime's mean reward",

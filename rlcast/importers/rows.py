@@ -16,7 +16,8 @@ class Row:
     """Metrics of one training step under the keys of their trainer.
 
     `step` is None when the log does not say it; `run` is set where the log names its run or holds several.
-    `devices` is their number where the log's configuration tells it.
+    `devices` is their number where the log's configuration tells it. `axis` is the key that the step came
+    from: a trainer may count rollouts and optimiser steps side by side.
     """
 
     step: int | None
@@ -24,6 +25,7 @@ class Row:
     run: str | None = None
     n_prompts: int | None = None
     devices: int | None = None
+    axis: str = ""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 from rlcast.errors import InputError
 from rlcast.importers.lines import lines_of
 from rlcast.importers.rows import Row
-from rlcast.importers.values import RUN_KEYS, STEP_KEYS, numbers, run_of, step_of
+from rlcast.importers.values import RUN_KEYS, STEP_KEYS, axis_of, numbers, run_of, step_of
 from rlcast.tables import ALIASES, UNIT_COLUMNS
 
 #: Columns that W&B adds to a table export; they are not metrics of the run.
@@ -66,7 +66,7 @@ def _cell(text: Any) -> Any:
 def _row(data: dict[str, Any]) -> Row:
     # The step's column may be spelt "Step"; all else keeps its spelling, since --y names it.
     lower = {key.lower(): value for key, value in data.items() if key.lower() in (*STEP_KEYS, *RUN_KEYS)}
-    return Row(step_of(lower), numbers(data), run_of(lower))
+    return Row(step_of(lower), numbers(data), run_of(lower), axis=axis_of(lower))
 
 
 def wandb_export_rows(path: Path) -> Iterator[Row]:

@@ -46,11 +46,17 @@ def is_number(value: Any) -> bool:
 
 def step_of(data: dict[str, Any], keys: tuple[str, ...] = STEP_KEYS) -> int | None:
     """The training step of a row; None when it has none."""
-    for key in keys:
-        value = data.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
-            return max(int(value), 0) if abs(value) < 2**53 else None
-    return None
+    key = axis_of(data, keys)
+    return max(int(data[key]), 0) if key else None
+
+
+def axis_of(data: dict[str, Any], keys: tuple[str, ...] = STEP_KEYS) -> str:
+    """The key that holds the step; empty when there is none."""
+    return next((key for key in keys if _is_step(data.get(key))), "")
+
+
+def _is_step(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**53
 
 
 def run_of(data: dict[str, Any]) -> str | None:

@@ -9,7 +9,7 @@ from rlcast.importers.rows import BrokenLine, Row
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 # "step:" is also the end of keys (timing_s/step:, training/global_step:): only a line's start counts.
-_STEP = re.compile(r"^(?:\([^()]*pid=\d+[^()]*\)\s*)?(?:\S+ - INFO - )?step:(\d+)(?: - |$)")
+_STEP = re.compile(r"^(?:\([^()]*pid=\d+[^()]*\)\s*)?step:(\d+)(?: - |$)")
 _GPUS = re.compile(r"n_gpus_per_node['\"]?\s*[:=]\s*(\d+)")
 _NODES = re.compile(r"\bnnodes['\"]?\s*[:=]\s*(\d+)")
 #: Before there was a total, these were the parts of a step (`timing/testing` is evaluation).

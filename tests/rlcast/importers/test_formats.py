@@ -236,3 +236,26 @@ def test_a_result_without_a_step_is_refused(log, read_one):
     data = {"results": {"t": {"acc,none": 0.5}}, "n-samples": {}}
     with pytest.raises(InputError, match="nothing tells the training step"):
         read_one(log(json.dumps(data), "x/results.json"), format_name="harness")
+
+
+def test_rollouts_and_optimiser_steps_side_by_side_are_no_restart(log, read_one):
+    rows = []
+    for rollout in range(4):
+        rows += [{"train/step": 3 * rollout + i, "train/loss": 0.1, "_step": len(rows) + i} for i in range(3)]
+        rows.append({"rollout/step": rollout, "perf/step_time": 1800.0, "_step": len(rows) + 9})
+        rows.append({"eval/step": rollout, "eval/aime": rollout / 10, "_step": len(rows) + 9})
+    found = read_one(log(lines(*rows), "history.jsonl"), devices=2)
+    assert (found.rows.steps, found.rows.pass_rate) == ([0, 1, 2, 3], [0.0, 0.1, 0.2, 0.3])
+    assert found.rows.compute == [1.0, 2.0, 3.0, 4.0]
+    assert found.report.notes == []
+
+
+def test_harness_results_of_two_tasks_in_two_folders(log, read_one):
+    for task in ("math", "aime"):
+        for step in (100, 200):
+            data = {"results": {task: {"acc,none": step / 1000}}, "n-samples": {}}
+            path = log(json.dumps(data, indent=1), f"evals/{task}/checkpoint-{step}/results_1.json")
+    folder = path.parents[2]
+    found = read_one(folder, y="eval/math/acc,none")
+    assert (found.rows.steps, found.rows.pass_rate, found.rows.benchmark) == ([100, 200], [0.1, 0.2], "math")
+    assert read_one(folder, y="eval/aime/acc,none").rows.steps == [100, 200]
