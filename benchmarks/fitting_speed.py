@@ -85,9 +85,8 @@ def refits() -> None:
     print(f"  lmfit, from the truth, unbounded: {fast_s:.2f} s, {fast_s / batch_s:.0f} times", end="")
     print(f"; largest difference in A {np.abs(ours - theirs).max():.1e}")
     careful_s *= REPLICATES / part
-    print(
-        f"  lmfit, four starts within bounds: {careful_s:.1f} s, {careful_s / batch_s:.0f} times (from {part} of them)"
-    )
+    times = careful_s / batch_s
+    print(f"  lmfit, four starts within bounds: {careful_s:.1f} s, {times:.0f} times (from {part} of them)")
 
 
 def whole_forecasts() -> None:
@@ -108,9 +107,8 @@ def whole_forecasts() -> None:
         found = [forecast(curve, ForecastOptions(law=law)) for curve in curves]
         for candidate in found[1:]:
             compare(candidate, found[0])
-        print(
-            f"200 runs of {POINTS // 2} points forecast and compared with one, {label}: {time.perf_counter() - start:.1f} s"
-        )
+        spent = time.perf_counter() - start
+        print(f"200 runs of {POINTS // 2} points forecast and compared with one, {label}: {spent:.1f} s")
 
 
 def memory() -> None:

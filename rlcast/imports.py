@@ -1,4 +1,4 @@
-"""Puts the runs of a table into the service. Importing twice adds nothing."""
+"""Puts the runs of a table or a log into the service. Importing twice adds nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Imported:
 def import_run(
     client: Client, rows: CurveRows, *, recipe: str | None = None, benchmark: str | None = None
 ) -> Imported:
-    """Creates the run if need be and sends its evaluations.
+    """Creates the run if need be and sends its evaluations, attempt by attempt.
 
     `recipe` defaults to the run's own name. Raises `InputError` for a unit the service does not know.
     """
@@ -43,8 +43,21 @@ def import_run(
     run = client.create_run(
         name=rows.run, recipe=recipe or rows.run, benchmark=benchmark, compute_unit=rows.unit, source="import"
     )
-    sums = client.post_evaluations(run["id"], evaluations_of(rows))
+    sums = {"created": 0, "duplicates": 0, "superseded": 0}
+    for attempt, items in _by_attempt(rows).items():
+        answer = client.post_evaluations(run["id"], items, **({"attempt": attempt} if attempt > 1 else {}))
+        sums = {key: sums[key] + answer[key] for key in sums}
     return Imported(rows.run, rows.unit, benchmark, **sums)
+
+
+def _by_attempt(rows: CurveRows) -> dict[int, list[dict[str, Any]]]:
+    """The evaluations of each attempt, the first attempt first."""
+    order = np.argsort(np.asarray(rows.compute), kind="stable")
+    attempts = [rows.attempts[i] for i in order] if rows.attempts else [1] * len(order)
+    sent: dict[int, list[dict[str, Any]]] = {}
+    for attempt, item in zip(attempts, evaluations_of(rows), strict=True):
+        sent.setdefault(attempt, []).append(item)
+    return dict(sorted(sent.items()))
 
 
 def evaluations_of(rows: CurveRows) -> list[dict[str, Any]]:
@@ -59,7 +72,7 @@ def evaluations_of(rows: CurveRows) -> list[dict[str, Any]]:
         raise InputError(
             f"run '{rows.run}' has one step twice; keep one row a step, or drop the step column", "step"
         )
-    return evaluation_items(
+    items = evaluation_items(
         steps,
         [rows.compute[i] for i in order],
         [rows.pass_rate[i] for i in order],
@@ -67,6 +80,10 @@ def evaluations_of(rows: CurveRows) -> list[dict[str, Any]]:
         [rows.n_prompts[i] for i in order],
         [rows.n_samples[i] for i in order],
     )
+    for unit, amounts in rows.also.items():
+        for item, i in zip(items, order, strict=True):
+            item["compute"][unit] = amounts[i]
+    return items
 
 
 def _count_steps(compute: list[float]) -> list[int]:

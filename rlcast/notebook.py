@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlcast.errors import InputError
-from rlcast.tables import CurveRows, read_frame, read_table
+from rlcast.importers import Options, read_logs
+from rlcast.tables import CurveRows, parse_unit, read_frame
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -70,13 +71,16 @@ def forecast(
     y: str | None = None,
     unit: str | None = None,
     percent: bool = False,
+    devices: int | None = None,
     **options: Any,
 ) -> Forecasts:
-    """Forecasts runs from a pandas or polars frame, a CSV file, or two arrays.
+    """Forecasts runs from a pandas or polars frame, a table or training log, or two arrays.
 
     Args:
         data: a frame or the path of a CSV file with columns run, compute, compute_unit, pass_rate (`x`, `y`
-            and `unit` name others); or, with `pass_rate`, the compute [n] in `unit`.
+            and `unit` name others), or of a log that `rlcast import` reads; or, with `pass_rate`, the
+            compute [n] in `unit`.
+        devices: of the run, where a log tells times only.
         pass_rate: pass rates [n] in 0..1 when `data` is an array of compute.
         run: only this run, or these.
         options: of `fitting.ForecastOptions`: law, min_compute, max_compute, level, seed, at, reach, …
@@ -88,7 +92,9 @@ def forecast(
     if pass_rate is not None:
         runs = {"curve": _rows_of_arrays(data, pass_rate, unit or "gpu_hours")}
     elif isinstance(data, str | Path):
-        runs = read_table(data, x=x, y=y, unit=unit, percent=percent).runs
+        unit = parse_unit(unit, "unit") if unit else None
+        log = Options(x=x, y=y, unit=unit, devices=devices, high=100.0 if percent else 1.0)
+        runs = {one.rows.run: one.rows for one in read_logs([data], options=log)}
     else:
         runs = read_frame(data, x=x, y=y, unit=unit, percent=percent).runs
     names = [run] if isinstance(run, str) else list(run or runs)

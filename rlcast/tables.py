@@ -63,7 +63,8 @@ class CurveRows:
 
     `pass_rate` is a fraction in [0, 1]; `compute` is in `unit` (one of `UNITS`, or the name of a
     column that the user chose with `x`).
-    `steps` is empty when the file has no step column.
+    `steps` is empty when the file has no step column. `also` holds compute in other units, and `attempts`
+    the attempt of each evaluation (empty: all of the first).
     """
 
     run: str
@@ -74,6 +75,8 @@ class CurveRows:
     steps: list[int] = field(default_factory=list)
     n_prompts: list[int | None] = field(default_factory=list)
     n_samples: list[int | None] = field(default_factory=list)
+    also: dict[str, list[float]] = field(default_factory=dict)
+    attempts: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -106,18 +109,20 @@ def read_table(
     y: str | None = None,
     unit: str | None = None,
     percent: bool = False,
+    bounds: tuple[float, float] | None = None,
 ) -> Table:
     """Reads every run of a CSV or TSV file.
 
     `x` and `y` name the compute and pass-rate columns when the usual names are not there, `unit` the
-    unit of compute when no column tells it, and `percent` says that rates are given in percent.
+    unit of compute when no column tells it, and `percent` says that rates are given in percent. `bounds`
+    are those of a score that is no fraction, such as a reward of -1 or 1.
 
     Raises `InputError` for anything that cannot be read.
     """
     path = Path(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return _read(file, path, x=x, y=y, unit=unit, percent=percent)
+            return _read(file, path, x=x, y=y, unit=unit, bounds=bounds or _bounds(percent))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file", "file") from None
     except IsADirectoryError:
@@ -131,7 +136,7 @@ def read_table(
 
 
 def _read(
-    file: TextIO, path: Path, *, x: str | None, y: str | None, unit: str | None, percent: bool
+    file: TextIO, path: Path, *, x: str | None, y: str | None, unit: str | None, bounds: tuple[float, float]
 ) -> Table:
     head = file.read(64 * 1024)
     file.seek(0)
@@ -146,7 +151,7 @@ def _read(
     reader.fieldnames = header
     columns = find_columns(header, path, x=x, y=y, unit=unit)
     rows = ((f"{path} line {line}", row) for line, row in _numbered(reader))
-    return _collect(rows, columns, str(path), path.stem, percent)
+    return _collect(rows, columns, str(path), path.stem, bounds)
 
 
 def read_frame(
@@ -156,6 +161,7 @@ def read_frame(
     y: str | None = None,
     unit: str | None = None,
     percent: bool = False,
+    bounds: tuple[float, float] | None = None,
     name: str = "curve",
 ) -> Table:
     """Reads every run of a pandas or polars frame (anything narwhals understands).
@@ -170,7 +176,7 @@ def read_frame(
         (f"row {number}", {key: _cell(value) for key, value in row.items()})
         for number, row in enumerate(data.iter_rows(named=True))
     )
-    return _collect(rows, columns, "the frame", name, percent)
+    return _collect(rows, columns, "the frame", name, bounds or _bounds(percent))
 
 
 def _cell(value: Any) -> str:
@@ -180,7 +186,11 @@ def _cell(value: Any) -> str:
 
 
 def _collect(
-    rows: Iterator[tuple[str, dict[str, str]]], columns: Columns, source: str, default_run: str, percent: bool
+    rows: Iterator[tuple[str, dict[str, str]]],
+    columns: Columns,
+    source: str,
+    default_run: str,
+    bounds: tuple[float, float],
 ) -> Table:
     runs: dict[str, CurveRows] = {}
     n_blank = 0
@@ -188,7 +198,7 @@ def _collect(
         if not (row.get(columns.pass_rate) or "").strip():
             n_blank += 1
             continue
-        _add_row(runs, row, columns, where, default_run, percent)
+        _add_row(runs, row, columns, where, default_run, bounds)
     if not runs:
         raise InputError(f"{source} has no row with a value in '{columns.pass_rate}'", "pass_rate")
     notes = [f"{n_blank} rows without a value in '{columns.pass_rate}' left out"] if n_blank else []
@@ -292,7 +302,7 @@ def _add_row(
     columns: Columns,
     where: str,
     default_run: str,
-    percent: bool,
+    bounds: tuple[float, float],
 ) -> None:
     run = ((row.get(columns.run) or "").strip() if columns.run else "") or default_run
     # A unit column, where there is one, is the most specific word on the matter.
@@ -311,7 +321,7 @@ def _add_row(
     if compute < 0:
         raise InputError(f"{where}: {columns.compute} is {compute:g}; compute cannot be negative", "compute")
     rows.compute.append(compute)
-    rows.pass_rate.append(_rate(row.get(columns.pass_rate), columns.pass_rate, where, percent))
+    rows.pass_rate.append(_rate(row.get(columns.pass_rate), columns.pass_rate, where, bounds))
     if columns.step:
         rows.steps.append(_count(row.get(columns.step), columns.step, where) or 0)
     rows.n_prompts.append(_optional(row, columns.n_prompts, where))
@@ -344,13 +354,19 @@ def _number(text: str | None, column: str, where: str) -> float:
     return value
 
 
-def _rate(text: str | None, column: str, where: str, percent: bool) -> float:
+def _bounds(percent: bool) -> tuple[float, float]:
+    return (0.0, 100.0) if percent else (0.0, 1.0)
+
+
+def _rate(text: str | None, column: str, where: str, bounds: tuple[float, float]) -> float:
     value = _number(text, column, where)
-    if percent:
-        value /= 100.0
-    if 0.0 <= value <= 1.0:
-        return value
-    if 1.0 < value <= 100.0 and not percent:
+    low, high = bounds
+    rate = (value - low) / (high - low)
+    if 0.0 <= rate <= 1.0:
+        return rate
+    if bounds != (0.0, 1.0):
+        raise InputError(f"{where}: {column} is {text}, outside {low:g} to {high:g}", "pass_rate")
+    if 1.0 < value <= 100.0:
         raise InputError(
             f"{where}: {column} is {value:g}, outside 0 to 1; if it is in percent, pass --percent",
             "pass_rate",

@@ -8,14 +8,13 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from rlcast.cli.imports import print_notes
 from rlcast.cli.output import Json, console, note, print_json
 from rlcast.errors import InputError
 
 
 def backtest_command(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE.csv…", help="CSV or TSV files of finished runs.")
-    ],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Tables or logs of finished runs.")],
     seen: Annotated[
         list[float] | None, typer.Option("--seen", help="Fraction of evaluations seen (repeatable).")
     ] = None,
@@ -40,14 +39,11 @@ def backtest_command(
     from fitting import FitError, ForecastOptions, backtest
     from fitting.backtest import FRACTIONS, METHODS
     from rlcast.curves import curve_of
-    from rlcast.tables import read_table
+    from rlcast.importers import read_logs
 
-    curves = []
-    for file in files:
-        table = read_table(file)
-        for text in table.notes:
-            note(f"{file}: {text}")
-        curves += [curve_of(rows, name) for name, rows in table.runs.items()]
+    imported = read_logs(files)
+    print_notes(imported)
+    curves = [curve_of(one.rows, one.rows.run) for one in imported]
     try:
         options = ForecastOptions(level=level, seed=seed)
         for name in law or ():
@@ -87,11 +83,11 @@ def _table(rows: list[dict[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("")
     for title in (
-        "mean abs. error",
+        "abs. error",
         "bias",
-        f"in {rows[0]['level']:.0%} interval",
+        f"in {rows[0]['level']:.0%}",
         "width",
-        "interval score",
+        "int. score",
         "CRPS",
     ):
         table.add_column(title, justify="right")

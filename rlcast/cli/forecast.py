@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rlcast.cli.output import Json, console, note, print_forecast, print_json
+from rlcast.cli.imports import Devices, Format, Range, log_options, print_notes
+from rlcast.cli.output import Json, console, print_forecast, print_json
 from rlcast.errors import InputError
 
+if TYPE_CHECKING:
+    from rlcast.importers import Imported
+    from rlcast.tables import CurveRows
+
 #: Endings that make an argument a file even when it is not there (so that a typo is not sought as a run).
-_FILE_ENDINGS = {".csv", ".tsv", ".txt"}
+_FILE_ENDINGS = {".csv", ".tsv", ".txt", ".log", ".json", ".jsonl", ".ipynb", ".parquet", ".wandb", ".gz"}
 
 Law = Annotated[
     str,
@@ -35,7 +40,9 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap: same s
 def forecast_command(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="FILE.csv|RUN", help="CSV or TSV files, or names of runs in the service."),
+        typer.Argument(
+            metavar="FILE.csv|RUN", help="Tables or training logs, or names of runs in the service."
+        ),
     ],
     run: Annotated[
         list[str] | None, typer.Option("--run", help="Only this run of the file (may be repeated).")
@@ -70,12 +77,15 @@ def forecast_command(
         str | None, typer.Option("--unit", help="Unit of compute when no column tells it.")
     ] = None,
     percent: Annotated[bool, typer.Option("--percent", help="Pass rates are in percent.")] = False,
+    format_name: Format = "auto",
+    devices: Devices = None,
+    score_range: Range = None,
     json_output: Json = False,
 ) -> None:
     """Forecast pass rates at more compute than was spent.
 
     Works on a file without any server. Columns: run, compute, compute_unit, pass_rate (common other names
-    are understood; name any other with --x and --y).
+    are understood; name any other with --x and --y). Logs of trainers are read as `rlcast import` reads them.
 
     Example: rlcast forecast curve.csv --max-compute 50000 --at 100000 --reach 0.63
     """
@@ -93,6 +103,8 @@ def forecast_command(
         "at": tuple(at or ()),
         "reach": tuple(reach or ()),
     }
+    from rlcast.importers import read_logs
+
     files = [s for s in sources if Path(s).is_file() or Path(s).suffix.lower() in _FILE_ENDINGS or "/" in s]
     names = [s for s in sources if s not in files]
     if files and names:
@@ -100,7 +112,10 @@ def forecast_command(
             f"'{names[0]}' is not a file; give files or runs of the service, not both at once", "FILE.csv|RUN"
         )
     if files:
-        forecasts = _from_files(files, run, options, {"x": x, "y": y, "unit": unit, "percent": percent})
+        read = log_options(x=x, y=y, unit=unit, devices=devices, score_range=score_range, percent=percent)
+        imported = read_logs(files, format_name, read)
+        print_notes(imported)
+        forecasts = _from_files(_by_name(imported), run, options)
     else:
         forecasts = _from_service(names, {**options, "at": list(at or ()), "reach": list(reach or ())})
     if json_output:
@@ -122,20 +137,20 @@ def start_of(text: str | None) -> float | str | None:
         raise InputError(f"--min-compute is '{text}'; give a compute or auto", "--min-compute") from None
 
 
+def _by_name(imported: list[Imported]) -> dict[str, CurveRows]:
+    rows: dict[str, CurveRows] = {}
+    for one in imported:
+        name = one.rows.run
+        rows[name if name not in rows else f"{Path(one.source).stem}/{name}"] = one.rows
+    return rows
+
+
 def _from_files(
-    files: list[str], only: list[str] | None, options: dict[str, Any], reading: dict[str, Any]
+    rows: dict[str, CurveRows], only: list[str] | None, options: dict[str, Any]
 ) -> list[dict[str, Any]]:
     from rlcast.curves import curve_of, forecast_curve, options_of
-    from rlcast.tables import CurveRows, read_table
 
     fit_options = options_of(options)
-    rows: dict[str, CurveRows] = {}
-    for file in files:
-        table = read_table(file, **reading)
-        for text in table.notes:
-            note(f"{file}: {text}")
-        for name, curve in table.runs.items():
-            rows[name if name not in rows else f"{Path(file).stem}/{name}"] = curve
     chosen = _chosen(rows, only)
     units = sorted({curve.unit for curve in chosen.values()})
     if len(units) > 1:

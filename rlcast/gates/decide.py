@@ -64,10 +64,10 @@ def forecast_of(source: str, options: dict[str, Any]) -> Any:
     """The forecast of `FILE` or `FILE:RUN`."""
     from fitting import forecast
     from rlcast.curves import curve_of, options_of
-    from rlcast.tables import read_table
+    from rlcast.importers import read_logs
 
     path, run = split_run(source)
-    runs = read_table(path).runs
+    runs = {one.rows.run: one.rows for one in read_logs([path])}
     if run is None and len(runs) > 1:
         raise InputError(f"{path} holds {len(runs)} runs; name one as {path}:RUN ({', '.join(runs)})", "run")
     if run is not None and run not in runs:
