@@ -14,6 +14,7 @@ from api.audit.routes import router as audit
 from api.auth import authenticate, read_or_make_token
 from api.background import run_in_background
 from api.baselines.routes import router as baselines
+from api.comparisons.routes import router as comparisons
 from api.database import SessionFactory, make_engine, make_sessions
 from api.errors import Problem, add_error_handlers
 from api.evaluations.routes import router as evaluations
@@ -63,6 +64,7 @@ def _api_router() -> APIRouter:
         evaluations,
         forecasts,
         gates,
+        comparisons,
         jobs,
         events,
         baselines,

@@ -118,6 +118,9 @@ class Client:
         answer = self.request("POST", "/forecasts", json=_given(body), timeout=120.0)
         return list(answer["forecasts"])
 
+    def compare(self, **body: Any) -> dict[str, Any]:
+        return _dict(self.request("POST", "/comparisons", json=_given(body), timeout=120.0))
+
     def gate(self, **body: Any) -> dict[str, Any]:
         return _dict(self.request("POST", "/gates", json=_given(body), timeout=120.0))
 

@@ -9,7 +9,7 @@ from typing import Any
 from rlcast.figure_style import Theme
 from rlcast.figures import styles_of
 from web.compare_state import CompareState
-from web.words import Verdict, reach_text, verdict_of
+from web.words import Verdict, gain_text, laws_text, reach_text, verdict_of
 
 ForecastDict = Mapping[str, Any]
 
@@ -105,6 +105,8 @@ class Row:
     reach: str | None
     n_used: int
     n_total: int
+    laws: str | None = None
+    gain: str | None = None
 
 
 def rows_of(forecasts: Sequence[ForecastDict], theme: Theme) -> list[Row]:
@@ -123,6 +125,8 @@ def rows_of(forecasts: Sequence[ForecastDict], theme: Theme) -> list[Row]:
             reach=reach_text(forecast["reach"][0], forecast["level"]) if forecast.get("reach") else None,
             n_used=forecast["window"]["n_used"],
             n_total=forecast["window"]["n_total"],
+            laws=laws_text(forecast),
+            gain=gain_text(forecast),
         )
         for forecast, style in zip(forecasts, styles_of(forecasts, theme), strict=True)
     ]

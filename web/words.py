@@ -155,6 +155,32 @@ def reach_text(reach: Mapping[str, float | None], level: float) -> str:
     return f"{number_text(compute)} ({start} to {number_text(high) if high is not None else 'never'})"
 
 
+def laws_text(forecast: ForecastDict) -> str | None:
+    """The laws of a mixture with their weights; None for a single law."""
+    laws = [law for law in forecast.get("laws") or () if law["weight"] >= 0.01]
+    if len(laws) < 2:
+        return None
+    shares = ", ".join(f"{law['title']} {law['weight']:.0%}" for law in laws)
+    return f"Laws by how well they have forecast this curve so far: {shares}."
+
+
+def gain_text(forecast: ForecastDict) -> str | None:
+    """What the next tenth of the compute gains, and from where that is little; None without a forecast."""
+    value = forecast.get("value")
+    if not value or value["next_tenth"]["gain"] is None:
+        return None
+    tenth, least = value["next_tenth"], value["diminishing_means"]["gain_below"]
+    text = f"10% more compute gains {tenth['gain']:+.4f} ({tenth['low']:+.4f} to {tenth['high']:+.4f})"
+    start = value["diminishing_from"]["compute"]
+    if start is None:
+        return f"{text}."
+    if start <= forecast["grid"]["observed_to"]:
+        return f"{text}, less than {least:g} already."
+    return (
+        f"{text}, less than {least:g} from about {number_text(start)} {unit_label(str(forecast['unit']))} on."
+    )
+
+
 def figure_summary(forecasts: Sequence[ForecastDict]) -> str:
     """The chart in a sentence, for those who do not see it."""
     if not forecasts:

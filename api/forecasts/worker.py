@@ -61,6 +61,15 @@ class GateTask:
 
 
 @dataclass(frozen=True)
+class ComparisonTask:
+    candidate: ForecastTask
+    baseline: ForecastTask
+    margin: float
+    reach: float | None
+    same_prompts: bool
+
+
+@dataclass(frozen=True)
 class Refused:
     """The points or options cannot be used: the field and a line for the user.
 
@@ -135,6 +144,18 @@ def decide_gate(task: GateTask) -> dict[str, Any] | Refused:
         "candidate_forecast": candidate.to_dict(),
         "baseline_forecast": None if isinstance(baseline, float) else baseline.to_dict(),
     }
+
+
+def make_comparison(task: ComparisonTask) -> dict[str, Any] | Refused:
+    """`Comparison.to_dict()`."""
+    from fitting import FitError, compare
+
+    try:
+        sides = _forecast(task.candidate), _forecast(task.baseline)
+        found = compare(*sides, margin=task.margin, reach=task.reach, same_prompts=task.same_prompts)
+    except FitError as error:
+        return Refused(error.field, str(error))
+    return found.to_dict()
 
 
 def _forecast(task: ForecastTask) -> Forecast:

@@ -1,4 +1,4 @@
-"""`rlcast compare`: two recipes or runs of a file held against each other."""
+"""`rlcast compare`: two recipes or runs held against each other."""
 
 from __future__ import annotations
 
@@ -9,10 +9,16 @@ import typer
 from rlcast.cli.forecast import Law, Level, MaxCompute, MinCompute, Seed, start_of
 from rlcast.cli.output import Json, amount, console, interval, print_json, rate
 from rlcast.errors import InputError
+from rlcast.gates.decide import forecast_of, is_file
 
 
 def compare_command(
-    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="FILE.csv or FILE.csv:RUN.")],
+    candidate: Annotated[
+        str,
+        typer.Argument(
+            metavar="CANDIDATE", help="Run or recipe of the service, or FILE.csv, or FILE.csv:RUN."
+        ),
+    ],
     baseline: Annotated[str, typer.Argument(metavar="BASELINE", help="The same.")],
     margin: Annotated[
         float, typer.Option("--margin", help="Differences of A below this do not count.")
@@ -35,11 +41,10 @@ def compare_command(
     Shows the difference of A with its interval and probability, B at a common A where the ceilings agree,
     the compute to reach a score, where the lead changes, and the winner by budget.
 
-    Example: rlcast compare runs.csv:with-fp32-head runs.csv:without
-    """
-    from fitting import FitError, compare
-    from rlcast.gates.decide import forecast_of
+    Examples: rlcast compare new-recipe old-recipe
 
+    rlcast compare runs.csv:with-fp32-head runs.csv:without
+    """
     options = {
         "law": law,
         "min_compute": start_of(min_compute),
@@ -47,17 +52,32 @@ def compare_command(
         "level": level,
         "seed": seed,
     }
-    try:
-        ours, theirs = (forecast_of(source, options) for source in (candidate, baseline))
-        found = compare(
-            ours, theirs, margin=margin, reach=reach, same_prompts=not different_prompts
-        ).to_dict()
-    except FitError as error:
-        raise InputError(str(error), error.field) from error
+    asked = {"margin": margin, "reach": reach, "same_prompts": not different_prompts}
+    files = [is_file(side) for side in (candidate, baseline)]
+    if all(files):
+        found = _here(candidate, baseline, options, asked)
+    elif any(files):
+        raise InputError(
+            "one side is a file and the other is not; give two files, or import the file", "BASELINE"
+        )
+    else:
+        from rlcast.client import Client
+
+        with Client() as client:
+            found = client.compare(candidate=candidate, baseline=baseline, **asked, **options)
     if json_output:
         print_json(found)
         return
     _print(found)
+
+
+def _here(candidate: str, baseline: str, options: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    from fitting import FitError, compare
+
+    try:
+        return compare(forecast_of(candidate, options), forecast_of(baseline, options), **asked).to_dict()
+    except FitError as error:
+        raise InputError(str(error), error.field) from error
 
 
 def _print(found: dict[str, Any]) -> None:
