@@ -76,7 +76,8 @@ class Inputs:
 def main(environ: Mapping[str, str] | None = None) -> int:
     """Everything in order; the gate's exit code."""
     inputs = Inputs(os.environ if environ is None else environ)
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):  # GitHub sends one, then the other
+        signal.signal(number, _cancel)
     report = _decide(inputs)
     _say(to_text(report), end="")
     markdown = _markdown(inputs, report)
@@ -90,7 +91,7 @@ def _decide(inputs: Inputs) -> GateReport:
     """The gate's report; an error report when there is none, for whatever reason."""
     try:
         return _run_gate(inputs)
-    except KeyboardInterrupt:
+    except _Cancelled:
         problem, code = "the job was cancelled before the gate decided", ExitCode.INTERNAL
     except subprocess.TimeoutExpired as error:
         problem, code = (
@@ -120,16 +121,53 @@ def _run_gate(inputs: Inputs) -> GateReport:
     for variable, name in (("RLCAST_URL", "url"), ("RLCAST_TOKEN", "token")):
         if value := inputs.get(name):
             environ[variable] = value
-    done = subprocess.run(
-        argv, env=environ, stderr=subprocess.PIPE, text=True, timeout=inputs.timeout_s, check=False
-    )
+    returncode, stderr = _call(argv, environ, inputs.timeout_s)
     try:
         report = report_from_dict(json.loads(files["json"].read_text()))
     except (OSError, ValueError, KeyError, TypeError):
-        words = " ".join(done.stderr.split()).removeprefix("error: ")
-        raise _Failed(words or f"the gate ended with {done.returncode}", done.returncode) from None
+        words = " ".join(stderr.split()).removeprefix("error: ")
+        raise _Failed(words or f"the gate ended with {returncode}", returncode) from None
     write_chart(report, inputs.folder / "gate.svg")
     return report
+
+
+class _Cancelled(Exception):
+    """The job is to end; what is left to do is to say so."""
+
+
+@dataclass
+class _Running:
+    """What a signal has to know: it may come at any moment, also while the gate is being started."""
+
+    gate: subprocess.Popen[str] | None = None
+    cancelled: bool = False
+
+
+_running = _Running()
+
+
+def _cancel(number: int, frame: object) -> None:
+    _running.cancelled = True
+    if _running.gate is not None:
+        _running.gate.kill()
+
+
+def _call(argv: list[str], environ: Mapping[str, str], timeout_s: float) -> tuple[int, str]:
+    """Exit code and stderr of the gate. Raises `_Cancelled` or `TimeoutExpired`, and leaves no process."""
+    with subprocess.Popen(argv, env=environ, stderr=subprocess.PIPE, text=True) as gate:
+        _running.gate = gate
+        try:
+            if _running.cancelled:
+                raise _Cancelled
+            _, stderr = gate.communicate(timeout=timeout_s)
+        except BaseException:
+            gate.kill()
+            raise
+        finally:
+            _running.gate = None
+    if _running.cancelled:
+        raise _Cancelled
+    return gate.returncode, stderr
 
 
 class _Failed(RlcastError):
@@ -195,10 +233,6 @@ def _comment(inputs: Inputs, markdown: str) -> None:
 
 def _say(text: str, end: str = "\n") -> None:
     print(text, end=end, flush=True)  # noqa: T201
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":
