@@ -33,7 +33,14 @@ def test_a_comparison_names_what_cannot_be(service: Any, add_run: Callable[..., 
 
 def test_forecast_options_reach_the_fit(service: Any, add_run: Callable[..., Any]) -> None:
     add_run(service, "a", n=30)
-    body = {"runs": ["a"], "law": "sigmoid", "min_compute": "auto", "details": True, "price": 2.0, "worth": 10.0}
+    body = {
+        "runs": ["a"],
+        "law": "sigmoid",
+        "min_compute": "auto",
+        "details": True,
+        "price": 2.0,
+        "worth": 10.0,
+    }
     [found] = service.api("POST", "/forecasts", expect=200, json=body)["forecasts"]
     assert found["fit"]["profile"]["A"]["low"] is not None
     assert found["value"]["pays_until"]["compute"] is not None
@@ -47,7 +54,13 @@ def test_per_prompt_counts_sharpen_the_noise(service: Any, add_run: Callable[...
     """Half of 8 prompts always solved, half never: sampling adds nothing, which the mean alone cannot tell."""
     add_run(service, "a", n=12)
     rows = [
-        {"step": 100 + i, "compute": {"gpu_hours": 100.0 * 2**i}, "pass_rate": 0.5, "n_prompts": 8, "n_samples": 4}
+        {
+            "step": 100 + i,
+            "compute": {"gpu_hours": 100.0 * 2**i},
+            "pass_rate": 0.5,
+            "n_prompts": 8,
+            "n_samples": 4,
+        }
         for i in range(6)
     ]
     add_run(service, "counts", n=0)
