@@ -21,7 +21,7 @@ from web.export import forecasts_csv, points_csv
 from web.gateway import MAX_LISTED, Gateway, gateway_of
 from web.pages import fragment, page, plain_text
 from web.session import require_session
-from web.words import figure_summary, headline
+from web.words import figure_summary, headline, pair_lines
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(require_session)])
 GatewayDep = Annotated[Gateway, Depends(gateway_of)]
@@ -85,6 +85,7 @@ def _panel(result: Comparison, state: CompareState, theme: Any) -> dict[str, Any
         "_panel.html",
         rows=rows_of(forecasts, theme),
         headline=headline(forecasts),
+        pair=pair_lines(result.pair),
         at=result.at,
         reach=state.reach,
         level=state.level,

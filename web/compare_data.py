@@ -49,6 +49,7 @@ class Comparison:
     run_ids: list[str]
     errors: dict[str, str]
     different: Differences
+    pair: dict[str, Any] | None = None
 
 
 async def list_runs(gateway: Gateway) -> list[RunItem]:
@@ -67,13 +68,14 @@ async def compare(gateway: Gateway, runs: Sequence[RunItem], state: CompareState
     await asyncio.gather(*(load_evaluations(gateway, curve, state.benchmark) for curve in chosen))
     unit = state.unit or next((run.unit for curve in chosen for run in curve.runs), "gpu_hours")
     at = state.at or _default_budget(chosen, unit)
-    forecasts, baseline, different = await asyncio.gather(
+    forecasts, baseline, different, pair = await asyncio.gather(
         asyncio.gather(*(forecast_curve(gateway, curve, state, unit, at) for curve in chosen)),
         _baseline(gateway, state, unit, errors),
         _differences(gateway, chosen),
+        _pair(gateway, chosen, state, unit),
     )
     run_ids = [run.id for curve in chosen for run in curve.runs]
-    return Comparison(unit, at, list(forecasts), baseline, run_ids, errors, different)
+    return Comparison(unit, at, list(forecasts), baseline, run_ids, errors, different, pair)
 
 
 def choose(runs: Sequence[RunItem], state: CompareState, errors: dict[str, str]) -> list[Chosen]:
@@ -128,6 +130,29 @@ async def forecast_curve(
     forecast: dict[str, Any] = {**answer["forecasts"][0], **extra, "run": curve.name}
     forecast["points"] = with_samples(forecast["points"], points)
     return forecast
+
+
+async def _pair(
+    gateway: Gateway, chosen: Sequence[Chosen], state: CompareState, unit: str
+) -> dict[str, Any] | None:
+    """What the first of two chosen curves changes against the second; None for more, fewer, or too short ones."""
+    if len(chosen) != 2:
+        return None
+    names = [curve.name if curve.recipe_pooled else curve.runs[0].id for curve in chosen]
+    body = forecast_request(chosen[0], state, unit, None)
+    kept = {
+        key: body[key] for key in ("law", "level", "benchmark", "min_compute", "max_compute") if key in body
+    }
+    body = {"candidate": names[0], "baseline": names[1], "unit": unit, "margin": state.margin, **kept}
+    if state.reach:
+        body["reach"] = state.reach
+    stamps = tuple((run.id, run.stamp) for curve in chosen for run in curve.runs)
+    key = ("pair", stamps, json.dumps(body, sort_keys=True))
+    try:
+        found: dict[str, Any] = await gateway.remembered.get(key, lambda: gateway.post("/comparisons", body))
+    except Problem:
+        return None  # each curve says itself what is missing
+    return {**found, "names": [curve.name for curve in chosen]}
 
 
 async def _ask(gateway: Gateway, curve: Chosen, body: dict[str, Any]) -> dict[str, Any]:

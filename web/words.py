@@ -181,6 +181,33 @@ def gain_text(forecast: ForecastDict) -> str | None:
     )
 
 
+def pair_lines(pair: Mapping[str, Any] | None) -> list[str]:
+    """What the first of two curves changes against the second: the label first, then its evidence."""
+    if pair is None:
+        return []
+    first, second = pair["names"]
+    label, unit = pair["label"]["name"], unit_label(str(pair["unit"]))
+    what = {
+        None: f"What {first} changes against {second} is not decided yet",
+        "neither": f"{first} changes neither the ceiling nor the efficiency of {second}",
+        "both": f"{first} moves both the ceiling and the efficiency of {second}",
+    }.get(label, f"{first} is a {label} against {second}")
+    lines = [f"{what}.", *(f"{text[:1].upper()}{text[1:]}." for text in pair["label"]["evidence"])]
+    if difference := pair["difference"]:
+        ends = f"{difference['low']:+.3f} to {difference['high']:+.3f}"
+        likely = f"higher with probability {difference['p_higher']:.2f}"
+        lines.append(
+            f"Difference of A: {difference['value']:+.3f} ({pair['level']:.0%} interval {ends}), {likely}."
+        )
+    if crossing := pair["crossing"]:
+        leader = first if crossing["leads_after"] == "candidate" else second
+        where = f"{number_text(crossing['compute'])} {unit}"
+        if crossing["low"] is not None and crossing["high"] is not None:
+            where += f" ({number_text(crossing['low'])} to {number_text(crossing['high'])})"
+        lines.append(f"The lead changes: beyond about {where}, {leader} is ahead.")
+    return lines
+
+
 def figure_summary(forecasts: Sequence[ForecastDict]) -> str:
     """The chart in a sentence, for those who do not see it."""
     if not forecasts:

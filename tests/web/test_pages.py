@@ -322,3 +322,16 @@ def test_names_in_addresses_cannot_reach_other_routes(dashboard: Any, reader: ht
     for name in ("..%2f..%2finfo", "a%2fevaluations", "..", "%2e%2e%2frecipes", "a%3flimit=1"):
         answer = reader.get(f"/runs/{name}/data")
         assert answer.status_code in (404, 405, 422), name
+
+
+def test_two_curves_are_compared_in_words(dashboard: Any, reader: httpx2.Client) -> None:
+    dashboard.add_run("high", curve(0.7, n=22))
+    dashboard.add_run("low", curve(0.5, n=22), recipe="recipe-b")
+    panel = reader.get("/compare/data?run=high&run=low&law=sigmoid").json()["panel"]
+    assert "high is a ceiling mover against low" in panel
+    assert "Difference of A: +0.2" in panel
+    assert "10% more compute gains" in panel
+    dashboard.add_run("third", curve(0.6, n=22), recipe="recipe-c")
+    panel = reader.get("/compare/data?run=high&run=low&run=third").json()["panel"]
+    assert "against low" not in panel
+    assert "Laws by how well they have forecast this curve so far" in panel
