@@ -178,6 +178,8 @@ class Collector:
         compute = {}
         for unit, (_, source, spent) in self.sources().items():
             amount = 0.0 if score.at_start else spent.at(step)
+            if amount is None and step == 0:
+                amount = 0.0
             if amount is None or unit == "seconds":
                 continue
             per_unit = (self.devices or 0) / 3600.0 if source.counts == "seconds" else 1.0

@@ -53,6 +53,9 @@ def _compute(run: Collector, unit: str) -> str:
     sources = run.sources()
     label = unit_label(unit)
     if unit == "steps":
+        partial = [unit_label(other) for other in sources if other not in ("seconds", "steps")]
+        if partial:
+            return f"{label}: the log's own steps ({', '.join(partial)} not told at every evaluation)"
         ask = (
             " (pass --devices N for GPU-hours: the log tells times, not devices)"
             if "seconds" in sources

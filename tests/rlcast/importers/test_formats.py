@@ -259,3 +259,24 @@ def test_harness_results_of_two_tasks_in_two_folders(log, read_one):
     found = read_one(folder, y="eval/math/acc,none")
     assert (found.rows.steps, found.rows.pass_rate, found.rows.benchmark) == ([100, 200], [0.1, 0.2], "math")
     assert read_one(folder, y="eval/aime/acc,none").rows.steps == [100, 200]
+
+
+def test_an_evaluation_of_the_first_weights_that_comes_late_cost_nothing(log, read_one):
+    path = log(
+        lines(
+            {"step": 1, "time": 1.0, "time/step": 1800.0},
+            {"step": 1, "time": 2.0, "eval/a/avg@4": 0.25, "eval/a/policy_version": 0},
+            {"step": 2, "time": 3.0, "eval/a/avg@4": 0.5, "eval/a/policy_version": 1},
+        ),
+        "late/metrics.jsonl",
+    )
+    rows = read_one(path, devices=2).rows
+    assert (rows.unit, rows.steps, rows.compute) == ("gpu_hours", [0, 1], [0.0, 1.0])
+
+
+def test_compute_that_is_not_told_everywhere_is_not_the_axis(log, read_one):
+    found = read_one(
+        log(lines({"step": 5, "accuracy": 0.1}, {"step": 6, "tokens": 10, "accuracy": 0.2}), "a.jsonl")
+    )
+    assert (found.rows.unit, found.rows.compute) == ("steps", [5.0, 6.0])
+    assert "tokens not told at every evaluation" in dict(found.report.facts)["compute"]
