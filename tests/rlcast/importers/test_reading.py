@@ -104,6 +104,10 @@ def test_other_refusals(log, tmp_path):
         LogReader("parquet")
     with pytest.raises(InputError, match=r"has no 'acc' \(--y\); keys: "):
         read_logs([log(TEXT)], options=Options(y="acc"))
+    with pytest.raises(InputError, match=r"has no 'hours' \(--x\); keys: "):
+        read_logs([log(TEXT)], options=Options(x="hours"))
+    with pytest.raises(InputError, match=r"'val/acc' \(--y\) is never a finite number"):
+        read_logs([log("step:1 - val/acc:nan - lr:0.1\n")], options=Options(y="val/acc"))
 
 
 def test_a_clock_leaves_pauses_out(log, read_one):
