@@ -140,9 +140,8 @@ async def _pair(
         return None
     names = [curve.name if curve.recipe_pooled else curve.runs[0].id for curve in chosen]
     body = forecast_request(chosen[0], state, unit, None)
-    kept = {
-        key: body[key] for key in ("law", "level", "benchmark", "min_compute", "max_compute") if key in body
-    }
+    keys = ("law", "level", "benchmark", "min_compute", "max_compute")
+    kept: dict[str, Any] = {key: body[key] for key in keys if key in body}
     body = {"candidate": names[0], "baseline": names[1], "unit": unit, "margin": state.margin, **kept}
     if state.reach:
         body["reach"] = state.reach

@@ -174,7 +174,7 @@ def gain_text(forecast: ForecastDict) -> str | None:
     start = value["diminishing_from"]["compute"]
     if start is None:
         return f"{text}."
-    if start <= forecast["grid"]["observed_to"]:
+    if start <= 1.001 * forecast["grid"]["observed_to"]:
         return f"{text}, less than {least:g} already."
     return (
         f"{text}, less than {least:g} from about {number_text(start)} {unit_label(str(forecast['unit']))} on."

@@ -5,10 +5,10 @@ Rows may come in pieces (a file that grows): `settled` gives the points that no 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 from rlcast.errors import InputError
+from rlcast.importers.choice import choose, listed
 from rlcast.importers.describe import describe
 from rlcast.importers.keys import TRAINING_SCORE, KeyMatch, chosen_by_hand, match_key
 from rlcast.importers.rows import Options, Point, Report, Row
@@ -119,44 +119,9 @@ class Collector:
 
     def chosen(self) -> Series:
         """The series that is the curve. Raises `InputError` that lists what there is."""
-        if self.options.y:
-            if self.options.y not in self.series:
-                raise InputError(f"the log has no '{self.options.y}' (--y); {self._numbers()}", "--y")
-            return self.series[self.options.y]
         if self._locked is not None:
             return self.series[self._locked.key]
-        found = [s for s in self.series.values() if s.scores]
-        if not found:
-            hint = f"; {', '.join(sorted(self.training_scores)[:4])} is of the training batch"
-            raise InputError(
-                "no held-out score found; name its key with --y"
-                f"{hint if self.training_scores else ''} ({self._numbers()})",
-                "--y",
-            )
-        best = min(found, key=lambda s: (s.match.rank, -len(s.scores)))
-        self._refuse_unclear(best, found)
-        return best
-
-    def _refuse_unclear(self, best: Series, found: list[Series]) -> None:
-        same = [s.match.key for s in found if s.match.rank == best.match.rank]
-        if best.match.one_of_many and len(same) > 1:
-            raise InputError(
-                f"several reward functions could be the score; choose one with --y: {', '.join(same)}", "--y"
-            )
-        if best.match.kind == "reward" and not self.options.scaled:
-            raise InputError(
-                f"{best.match.key} is {best.match.what}, not a pass rate; choose another key with --y, or "
-                "say what it means with --range LOW:HIGH",
-                "--range",
-            )
-
-    def _numbers(self) -> str:
-        names = sorted(self.numbers)
-        return (
-            f"keys: {', '.join(names[:12])}{', …' if len(names) > 12 else ''}"
-            if names
-            else "no numbers in it"
-        )
+        return choose(self.series, self.options, self.numbers, self.training_scores)
 
     # -- compute -------------------------------------------------------------------------------
 
@@ -167,7 +132,7 @@ class Collector:
             unit = source.counts
             if source.counts == "seconds" and self.devices:
                 unit = "gpu_hours"
-            if not spent.steps or (spent.mode == "total" and max(spent.amounts) == 0):
+            if not spent.steps or (spent.mode == "total" and spent.amounts[-1] == 0):
                 continue
             if unit not in best or _rank(source) < _rank(best[unit][1]):
                 best[unit] = (key, source, spent)
@@ -178,6 +143,8 @@ class Collector:
         compute = {}
         for unit, (_, source, spent) in self.sources().items():
             amount = 0.0 if score.at_start else spent.at(step)
+            if amount is None and step == 0:
+                amount = 0.0
             if amount is None or unit == "seconds":
                 continue
             per_unit = (self.devices or 0) / 3600.0 if source.counts == "seconds" else 1.0
@@ -187,7 +154,7 @@ class Collector:
 
     def unit(self, points: list[Point]) -> str:
         """The unit of the curve: the one asked for, or the best that every point has."""
-        asked = self.options.unit or (self.options.x and next(iter(self._x_units()), None))
+        asked = self.options.unit or (self._x_unit(self.options.x) if self.options.x else None)
         everywhere = [u for u in points[0].compute if all(u in p.compute for p in points)] if points else []
         if asked:
             if asked not in everywhere:
@@ -196,13 +163,13 @@ class Collector:
                     + ("; pass --devices N to get gpu_hours" if "seconds" in self.sources() else ""),
                     "--unit",
                 )
-            return str(asked)
+            return asked
         return next(u for u in (*UNIT_ORDER, *everywhere) if u in everywhere)
 
-    def _x_units(self) -> Iterator[str]:
-        if self.options.x not in self.spent:
-            raise InputError(f"the log has no '{self.options.x}' (--x); {self._numbers()}", "--x")
-        yield self.spent[self.options.x][0].counts
+    def _x_unit(self, key: str) -> str:
+        if key not in self.spent:
+            raise InputError(f"the log has no '{key}' (--x); {listed(self.numbers)}", "--x")
+        return self.spent[key][0].counts
 
     # -- points out ----------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ def describe(run: Collector, format_name: str) -> Report:
     more = [unit_label(unit) for unit in points[0].compute if unit != run.unit(points)]
     if more:
         report.facts.append(("also counted", ", ".join(more)))
-    report.notes += _notes(run, series)
+    report.notes += _notes(run, series, run.unit(points))
     return report
 
 
@@ -53,6 +53,9 @@ def _compute(run: Collector, unit: str) -> str:
     sources = run.sources()
     label = unit_label(unit)
     if unit == "steps":
+        partial = [unit_label(other) for other in sources if other not in ("seconds", "steps")]
+        if partial:
+            return f"{label}: the log's own steps ({', '.join(partial)} not told at every evaluation)"
         ask = (
             " (pass --devices N for GPU-hours: the log tells times, not devices)"
             if "seconds" in sources
@@ -70,13 +73,14 @@ def _compute(run: Collector, unit: str) -> str:
     return text
 
 
-def _notes(run: Collector, series: Series) -> list[str]:
+def _notes(run: Collector, series: Series, unit: str) -> list[str]:
     notes = []
     if run.restarts:
         steps = ", ".join(str(step) for step in run.restarts[:5])
         gone = len(series.abandoned)
         lost = f"; {plural(gone, 'evaluation')} of abandoned attempts left out" if gone else ""
-        notes.append(f"began again at step {steps}: the later attempt wins, compute of both is counted{lost}")
+        both = "" if unit == "steps" else ", compute of both is counted"
+        notes.append(f"began again at step {steps}: the later attempt wins{both}{lost}")
     if series.n_repeated:
         notes.append(f"{plural(series.n_repeated, 'step')} with two scores: the later one was taken")
     if series.n_not_finite:

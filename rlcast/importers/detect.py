@@ -128,6 +128,10 @@ def _folder(folder: Path) -> tuple[Format, list[Path]]:
     ):
         if next(folder.glob(pattern), None):
             return FORMATS[name], [folder]
+    # The other streams use the same keys for the training data.
+    streams = sorted(folder.glob("streams/stats_test/**/*.jsonl"))
+    if streams:
+        return FORMATS["pipelinerl"], streams
     # Each attempt leaves its own file, named by its time: their order is the order of the attempts.
     logs = sorted(folder.glob("metrics*.jsonl")) or sorted(folder.glob("logging*.jsonl"))
     logs = logs or sorted(folder.glob("*.jsonl"))

@@ -149,14 +149,19 @@ def _curves(form: Format, path: Path, options: Options) -> Table | None:
     named = {"x": options.x, "y": options.y, "unit": options.unit, "bounds": (options.low, options.high)}
     if form.name == "csv":
         header, _ = tables.header_of(path)
-        log = not options.x and not tables.is_curve(header) and tables.has_steps(header)
-        return None if log else read_table(path, **named)  # type: ignore[arg-type]
+        return None if _is_log(header, options) else read_table(path, **named)  # type: ignore[arg-type]
     if form.name == "parquet":
         frame = tables.parquet_frame(path)
         header = list(getattr(frame, "column_names", frame.columns))
-        if options.x or tables.is_curve(header) or not tables.has_steps(header):
+        if not _is_log(header, options):
             return read_frame(frame, name=path.stem, **named)  # type: ignore[arg-type]
     return None
+
+
+def _is_log(header: list[str], options: Options) -> bool:
+    """A table of training steps; a curve names its compute and its pass rate."""
+    curve = tables.is_curve(header) and (options.y is not None or tables.names_score(header))
+    return tables.has_steps(header) and options.x is None and not curve
 
 
 def _of_table(table: Table, form: Format, path: Path) -> list[Imported]:
@@ -200,6 +205,8 @@ def default_name(path: Path) -> str:
     path = path.resolve()
     if path.is_dir():
         return path.name
+    if "tfevents" in path.name:
+        return path.parent.name
     stem = path.name.split(".")[0] if path.suffix == ".gz" else path.stem
     return path.parent.name if stem.lower() in _NAMELESS and path.parent.name else stem
 

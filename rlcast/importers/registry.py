@@ -45,6 +45,7 @@ FORMATS: dict[str, Format] = {
         Format("dicts", "transformers console", parser=dicts.Dicts),
         Format("ms-swift", "ms-swift logging.jsonl", parser=jsonl.Swift),
         Format("prime-rl", "prime-rl metrics.jsonl", parser=jsonl.PrimeRl, writers="many"),
+        Format("pipelinerl", "PipelineRL streams", parser=jsonl.Jsonl, writers="many"),
         Format("slime", "slime console", parser=dicts.Slime, writers="many"),
         Format(
             "harness",

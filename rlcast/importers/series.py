@@ -33,13 +33,14 @@ class Series:
     abandoned: list[int] = field(default_factory=list)
 
     def add(self, step: int, score: Score) -> None:
-        """A later score of the same step wins."""
+        """A later score of the same step wins; as the service sees it, a later attempt measured it."""
         if not math.isfinite(score.value):
             self.n_not_finite += 1
             return
         old = self.scores.get(step)
         if old is not None and old.value != score.value:
             self.n_repeated += 1
+            score.attempt = max(score.attempt, old.attempt + 1)
         self.scores[step] = score
 
     def restart(self, step: int) -> None:

@@ -70,7 +70,9 @@ SOURCES: tuple[Source, ...] = (
     _source(r"^val/num_total_tokens$", "tokens", "total", "tokens counted by the trainer"),
     _source(r"^(?:total_)?tokens$", "tokens", "total", "tokens counted by the trainer"),
     _source(r"^progress/total_(?:rollouts|samples)$", "samples", "total", "rollouts counted by the trainer"),
-    _source(r"^(?:episode|samples)$", "samples", "total", "samples counted by the trainer"),
+    _source(
+        r"^(?:episode|samples|trainer_model_version)$", "samples", "total", "samples counted by the trainer"
+    ),
 )
 
 #: Units in the order in which one is chosen for a run.

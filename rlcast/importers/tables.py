@@ -35,6 +35,11 @@ def is_curve(header: list[str]) -> bool:
     return bool(names & {*ALIASES["compute"], *UNIT_COLUMNS})
 
 
+def names_score(header: list[str]) -> bool:
+    """Whether a column has one of the usual names of a curve's pass rate."""
+    return bool({name.strip().lower().replace("-", "_") for name in header} & set(ALIASES["pass_rate"]))
+
+
 def is_wandb_export(header: list[str]) -> bool:
     return len(header) > 1 and any(_WANDB_COLUMN.match(name) for name in header[1:])
 

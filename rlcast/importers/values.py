@@ -17,6 +17,7 @@ STEP_KEYS = (
     "rollout/step",
     "train/step",
     "iteration",
+    "trainer_model_version",
     "_step",
 )
 RUN_KEYS = ("run", "run_name")

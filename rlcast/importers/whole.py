@@ -24,18 +24,25 @@ def document(path: Path) -> Any:
 
 def notebook_lines(path: Path) -> Iterator[str]:
     """Source and text outputs of a notebook's code cells, line by line, as if it were one console."""
-    data = document(path)
-    for cell in data.get("cells") or []:
+    for cell in _objects(document(path), "cells"):
         if cell.get("cell_type") != "code":
             continue
-        yield from _joined(cell.get("source")).split("\n")
-        for output in cell.get("outputs") or []:
-            text = output.get("text") or (output.get("data") or {}).get("text/plain")
-            yield from _joined(text).split("\n")
+        yield from _joined(cell.get("source")).splitlines(keepends=True)
+        for output in _objects(cell, "outputs"):
+            data = output.get("data")
+            text = output.get("text") or (data.get("text/plain") if isinstance(data, dict) else None)
+            # An output ends with its cell: its last line is whole.
+            yield from f"{_joined(text)}\n".splitlines(keepends=True)
+
+
+def _objects(data: Any, key: str) -> list[dict[str, Any]]:
+    """The objects of the list under `key`; a damaged document has none."""
+    found = data.get(key) if isinstance(data, dict) else None
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def _joined(text: Any) -> str:
-    return "".join(text) if isinstance(text, list) else str(text or "")
+    return "".join(map(str, text)) if isinstance(text, list) else str(text or "")
 
 
 def trainer_state(path: Path) -> Iterator[Row]:
@@ -69,6 +76,6 @@ def json_rows(path: Path) -> Iterator[Row]:
     data = document(path)
     if isinstance(data, dict):
         data = next((value for value in data.values() if isinstance(value, list)), [])
-    for row in data:
+    for row in data if isinstance(data, list) else []:
         if isinstance(row, dict):
             yield row_of(row)

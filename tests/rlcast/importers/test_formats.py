@@ -259,3 +259,58 @@ def test_harness_results_of_two_tasks_in_two_folders(log, read_one):
     found = read_one(folder, y="eval/math/acc,none")
     assert (found.rows.steps, found.rows.pass_rate, found.rows.benchmark) == ([100, 200], [0.1, 0.2], "math")
     assert read_one(folder, y="eval/aime/acc,none").rows.steps == [100, 200]
+
+
+def test_an_evaluation_of_the_first_weights_that_comes_late_cost_nothing(log, read_one):
+    path = log(
+        lines(
+            {"step": 1, "time": 1.0, "time/step": 1800.0},
+            {"step": 1, "time": 2.0, "eval/a/avg@4": 0.25, "eval/a/policy_version": 0},
+            {"step": 2, "time": 3.0, "eval/a/avg@4": 0.5, "eval/a/policy_version": 1},
+        ),
+        "late/metrics.jsonl",
+    )
+    rows = read_one(path, devices=2).rows
+    assert (rows.unit, rows.steps, rows.compute) == ("gpu_hours", [0, 1], [0.0, 1.0])
+
+
+def test_compute_that_is_not_told_everywhere_is_not_the_axis(log, read_one):
+    found = read_one(
+        log(lines({"step": 5, "accuracy": 0.1}, {"step": 6, "tokens": 10, "accuracy": 0.2}), "a.jsonl")
+    )
+    assert (found.rows.unit, found.rows.compute) == ("steps", [5.0, 6.0])
+    assert "tokens not told at every evaluation" in dict(found.report.facts)["compute"]
+
+
+def test_pipelinerl_counts_samples_and_keeps_tests_in_a_stream_of_their_own(log, read_one):
+    versions = (0, 512, 1024)
+    train = [
+        {"trainer_model_version": v, "time_since_start": v * 3.515625, "math/success_mean": 0.9}
+        for v in versions
+    ]
+    tests = [
+        {"trainer_model_version": v, "time_since_start": v * 3.515625, "math/success_mean": v / 2048}
+        for v in versions
+    ]
+    log(lines(*train), "exp/streams/stats/0/0/0.jsonl")
+    folder = log(lines(*tests), "exp/streams/stats_test/0/0/0.jsonl").parents[4]
+    rows = read_one(folder, devices=4).rows
+    assert (rows.run, rows.steps, rows.pass_rate) == ("exp", [0, 512, 1024], [0.0, 0.25, 0.5])
+    # 512 samples take 1,800 s on four devices.
+    assert (rows.unit, rows.compute) == ("gpu_hours", [0.0, 2.0, 4.0])
+    assert rows.also["samples"] == [0.0, 512.0, 1024.0]
+
+
+def test_of_two_evaluation_sets_the_one_with_more_points_is_taken_and_the_other_named(log, read_one):
+    path = log(
+        lines(
+            {"step": 1, "val-core/aime/acc/mean@32": 0.1},
+            {"step": 1, "val-core/math/acc/mean@4": 0.5},
+            {"step": 2, "val-core/math/acc/mean@4": 0.75},
+        ),
+        "two.jsonl",
+    )
+    found = read_one(path)
+    assert (found.rows.benchmark, found.rows.pass_rate) == ("math", [0.5, 0.75])
+    assert dict(found.report.facts)["other scores"] == "val-core/aime/acc/mean@32 (choose one with --y)"
+    assert read_one(path, y="val-core/aime/acc/mean@32").rows.benchmark == "aime"

@@ -104,6 +104,10 @@ def test_other_refusals(log, tmp_path):
         LogReader("parquet")
     with pytest.raises(InputError, match=r"has no 'acc' \(--y\); keys: "):
         read_logs([log(TEXT)], options=Options(y="acc"))
+    with pytest.raises(InputError, match=r"has no 'hours' \(--x\); keys: "):
+        read_logs([log(TEXT)], options=Options(x="hours"))
+    with pytest.raises(InputError, match=r"'val/acc' \(--y\) is never a finite number"):
+        read_logs([log("step:1 - val/acc:nan - lr:0.1\n")], options=Options(y="val/acc"))
 
 
 def test_a_clock_leaves_pauses_out(log, read_one):
@@ -125,3 +129,9 @@ def test_memory_does_not_grow_with_the_file(log, read_one):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1_000_000
+
+
+def test_a_step_that_is_scored_again_is_a_later_attempt_of_that_step(log, read_one):
+    found = read_one(log(verl(1, 0.1) + verl(2, 0.2) + verl(2, 0.3) + verl(3, 0.4)), devices=1)
+    assert (found.rows.pass_rate, found.rows.attempts) == ([0.1, 0.3, 0.4], [1, 2, 1])
+    assert found.report.notes == ["1 step with two scores: the later one was taken"]

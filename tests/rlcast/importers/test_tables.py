@@ -70,3 +70,8 @@ def test_parquet_as_log_and_as_curve(tmp_path):
     path.write_bytes(b"PAR1 and then nothing")
     with pytest.raises(InputError, match="not a Parquet file"):
         read_logs([path])
+
+
+def test_a_log_with_a_counter_of_tokens(log, read_one):
+    found = read_one(log("step,eval_acc,tokens\n1,,100\n2,0.5,250\n3,,400\n", "t.csv"))
+    assert (found.rows.steps, found.rows.unit, found.rows.compute) == ([2], "tokens", [250.0])
