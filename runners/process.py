@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rlcast.stack.processes import die_with_parent, tail
@@ -78,18 +78,28 @@ class WorkFolder:
         self._pid.write_text(str(pid))
 
 
-class TrainerProcess:
-    """`python -m runners.trainer` over a work folder, in a session of its own."""
+def trainer_command(folder: WorkFolder) -> list[str]:
+    """Our trainer over a work folder; it goes on from the newest checkpoint there."""
+    argv = [sys.executable, "-m", "runners.trainer", "--recipe", str(folder.recipe)]
+    return [*argv, "--out", str(folder.out), "--resume"]
 
-    def __init__(self, folder: WorkFolder) -> None:
-        argv = [sys.executable, "-m", "runners.trainer", "--recipe", str(folder.recipe)]
-        argv += ["--out", str(folder.out), "--resume"]
+
+class TrainerProcess:
+    """A training command over a work folder, in a session of its own.
+
+    `devices` are the UUIDs of the GPUs that it may see; None leaves that as this process has it.
+    """
+
+    def __init__(self, folder: WorkFolder, argv: Sequence[str], devices: Sequence[str] | None = None) -> None:
+        env = trainer_environment(os.environ)
+        if devices is not None:
+            env["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
         lock = folder.lock()
         with folder.log.open("ab") as log:
             self._process = subprocess.Popen(
-                argv,
+                list(argv),
                 cwd=folder.root,
-                env=trainer_environment(os.environ),
+                env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import random
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from rlcast.client import Client
 from rlcast.errors import ServiceError, ServiceUnreachable
 from rlcast.spool import Event, Spool
 from rlcast.stack.folder import DataFolder, default_folder
-from runners.process import TrainerProcess, WorkFolder, describe_exit
+from runners.process import TrainerProcess, WorkFolder, describe_exit, trainer_command
 
 log = logging.getLogger("rlcast.supervisor")
 
@@ -42,10 +41,18 @@ class Fenced(Exception):
     """The service has given the job to another attempt; nothing more may be written for this one."""
 
 
-def run_job(job_id: str, attempt: int, stopping: threading.Event) -> None:
+@dataclass(frozen=True)
+class Runner:
+    """Who claims: a name for people, and the id of its registration as a worker, if it has one."""
+
+    name: str
+    worker_id: str | None = None
+
+
+def run_job(job_id: str, attempt: int, runner: Runner, stopping: threading.Event) -> None:
     """Runs one attempt of job `job_id` to its end. Raises nothing that a retry could mend."""
     client = Client(timeout_s=10.0)
-    claim = _claim(client, job_id, attempt)
+    claim = _claim(client, job_id, attempt, runner)
     if claim is None:
         return
     folder = WorkFolder(DataFolder(default_folder()).jobs / job_id)
@@ -61,7 +68,7 @@ def run_job(job_id: str, attempt: int, stopping: threading.Event) -> None:
         client.close()
 
 
-def _claim(client: Client, job_id: str, attempt: int) -> dict[str, Any] | None:
+def _claim(client: Client, job_id: str, attempt: int, runner: Runner) -> dict[str, Any] | None:
     """Claims the job; None when somebody else has it or the service stays away.
 
     In the second case the service sends the wake-up again once it is back.
@@ -69,7 +76,7 @@ def _claim(client: Client, job_id: str, attempt: int) -> dict[str, Any] | None:
     deadline = time.monotonic() + _CLAIM_TIMEOUT_S
     while True:
         try:
-            return client.claim(job_id, attempt, runner=socket.gethostname())
+            return client.claim(job_id, attempt, runner.name, runner.worker_id)
         except ServiceError as error:
             if error.status < 500:
                 log.info("job %s attempt %d not claimed: %s", job_id, attempt, error)
@@ -90,11 +97,18 @@ class Lease:
     attempt: int
     token: str
     lease_s: float
+    devices: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, claim: dict[str, Any]) -> Lease:
+        devices = claim["devices"]
         return cls(
-            claim["job_id"], claim["run_id"], claim["attempt"], claim["lease_token"], float(claim["lease_s"])
+            claim["job_id"],
+            claim["run_id"],
+            claim["attempt"],
+            claim["lease_token"],
+            float(claim["lease_s"]),
+            None if devices is None else tuple(devices),
         )
 
 
@@ -147,7 +161,7 @@ class Supervisor:
     def run(self) -> None:
         """From start to the last report. Raises `Fenced` when another attempt took over."""
         self._try(self._send_heartbeat, self._beat)
-        self._trainer = TrainerProcess(self.folder)
+        self._trainer = TrainerProcess(self.folder, trainer_command(self.folder), self.lease.devices)
         asked_to_stop_at: float | None = None
         while self._trainer.exit_code is None:
             self._turn()

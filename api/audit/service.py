@@ -16,6 +16,8 @@ Action = Literal[
     "job.cancelled",
     "gate.decided",
     "baseline.pinned",
+    "worker.registered",
+    "worker.drained",
     "token.made",
     "token.revoked",
 ]

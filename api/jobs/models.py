@@ -4,15 +4,15 @@ import uuid
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, select, text
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Identity, Index, func, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from api.database import Base, CreatedAt, HasId
 from api.runs.models import Run
 
-JOB_STATES = ("queued", "starting", "running", "finished", "failed", "cancelled")
-ENDED = frozenset({"finished", "failed", "cancelled"})
+JOB_STATES = ("queued", "starting", "running", "finished", "stopped", "failed", "cancelled")
+ENDED = frozenset({"finished", "stopped", "failed", "cancelled"})
 HELD = frozenset({"starting", "running"})
 
 
@@ -31,6 +31,7 @@ class Job(HasId, Base):
         ),
         Index(None, "created_at", "id"),
         Index(None, "lease_expires_at", postgresql_where=text("lease_expires_at IS NOT NULL")),
+        Index("ix_jobs_worker_held", "worker_id", postgresql_where=text("lease_expires_at IS NOT NULL")),
         Index("ix_jobs_queued", "published_at", postgresql_where=text("state = 'queued'")),
     )
 
@@ -40,9 +41,24 @@ class Job(HasId, Base):
     config: Mapped[dict[str, Any]] = mapped_column(JSONB)
     state: Mapped[str] = mapped_column(server_default="queued")
     attempt: Mapped[int] = mapped_column(server_default="1")
+    #: The Celery queue that its wake-ups go to: `cpu` or `gpu` unless one was named.
+    queue: Mapped[str] = mapped_column(server_default="cpu")
+    #: What it asks of a worker: `gpus`, `gpu_memory_gib`, `cpus`, `memory_gib`, `labels`.
+    resources: Mapped[dict[str, Any]] = mapped_column(JSONB, server_default="{}")
+    #: Most hours that it may be held, all attempts together, and most of that times its GPUs.
+    max_hours: Mapped[float | None]
+    max_gpu_hours: Mapped[float | None]
     max_attempts: Mapped[int]
     n_lost: Mapped[int] = mapped_column(server_default="0")
+    #: Since when the current attempt has waited.
+    queued_at: Mapped[datetime] = mapped_column(server_default=func.now())
     runner: Mapped[str | None]
+    worker_id: Mapped[uuid.UUID | None] = mapped_column(ForeignKey("workers.id", ondelete="SET NULL"))
+    #: UUIDs of the GPUs that the current attempt holds, or the last one held.
+    devices: Mapped[list[str] | None] = mapped_column(JSONB(none_as_null=True))
+    #: When the current attempt was claimed, and the hours that earlier attempts were held.
+    held_since: Mapped[datetime | None]
+    used_hours: Mapped[float] = mapped_column(server_default="0")
     lease_token: Mapped[uuid.UUID | None]
     lease_expires_at: Mapped[datetime | None]
     #: When the newest message for this attempt went to the broker; null until then.
@@ -52,6 +68,8 @@ class Job(HasId, Base):
     progress: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     exit_code: Mapped[int | None]
     error: Mapped[str | None]
+    #: Why a job in state `stopped` was stopped: the name of the rule that it had set itself.
+    stop_reason: Mapped[str | None]
     log_tail: Mapped[str | None]
     cancel_requested: Mapped[bool] = mapped_column(server_default="false")
     started_at: Mapped[datetime | None]
@@ -79,5 +97,6 @@ class Outbox(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     job_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("jobs.id"))
     attempt: Mapped[int]
+    queue: Mapped[str] = mapped_column(server_default="cpu")
     created_at: Mapped[CreatedAt]
     sent_at: Mapped[datetime | None]

@@ -4,13 +4,16 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, FiniteFloat, model_validator
 
 from api.fields import In, JsonObject, Label, Name, Out
+from api.workers.schemas import Gib, Labels, QueueName
 
 MAX_LOG_CHARS = 20_000
 
-JobState = Literal["queued", "starting", "running", "finished", "failed", "cancelled"]
+JobState = Literal["queued", "starting", "running", "finished", "stopped", "failed", "cancelled"]
+#: A rule of the job's own that stopped it.
+StopReason = Literal["max_hours", "max_gpu_hours"]
 
 
 def _tail(text: str) -> str:
@@ -27,16 +30,44 @@ def _plain(c: str) -> str:
 LogText = Annotated[str, Field(max_length=1_000_000), AfterValidator(_tail)]
 
 
+class Resources(In):
+    """What a job asks of a worker. `gpu_memory_gib` is of each GPU, `memory_gib` of the host.
+
+    A worker must have each of `labels` with the same value.
+    """
+
+    gpus: Annotated[int, Field(ge=0, le=1024)] = 0
+    gpu_memory_gib: Gib | None = None
+    cpus: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    memory_gib: Gib | None = None
+    labels: Labels = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _memory_of_some_gpu(self) -> Resources:
+        if self.gpu_memory_gib and not self.gpus:
+            raise ValueError("gpu_memory_gib needs gpus; say how many")
+        return self
+
+
+Hours = Annotated[FiniteFloat, Field(gt=0, le=1e6)]
+
+
 class JobCreate(In):
     """`recipe` is a configuration, or the id or name of a stored recipe that has one.
 
     `overrides` changes single values by dotted path, such as `{"loss.cispo_cap": 4.0}`. `name` is the
-    run's; by default `<recipe>-<n>`.
+    run's; by default `<recipe>-<n>`. Without `resources` the recipe's devices are asked for, and without
+    `queue` the job waits for any worker with (`gpu`) or without (`cpu`) GPUs. Once all attempts together
+    have been held for `max_hours`, or for `max_gpu_hours` times the GPUs, the job is stopped.
     """
 
     recipe: JsonObject | Name
     name: Name | None = None
     overrides: JsonObject = Field(default_factory=dict)
+    resources: Resources | None = None
+    queue: QueueName | None = None
+    max_hours: Hours | None = None
+    max_gpu_hours: Hours | None = None
 
 
 class JobRead(Out):
@@ -48,22 +79,34 @@ class JobRead(Out):
     state: JobState
     attempt: int
     max_attempts: int
+    queue: str
+    resources: Resources
+    max_hours: float | None
+    max_gpu_hours: float | None
+    used_hours: float = Field(description="Hours that earlier attempts were held.")
     runner: str | None
+    worker_id: UUID | None
+    devices: list[str] | None
     progress: dict[str, Any] | None
     lease_expires_at: datetime | None
     exit_code: int | None
     error: str | None
+    stop_reason: str | None
     #: The end of the trainer's log; left out of lists.
     log_tail: str | None
     cancel_requested: bool
     created_at: datetime
+    queued_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
 
 
 class Claim(In):
+    """Without `worker_id` only a job that asks for no resources can be had."""
+
     attempt: Annotated[int, Field(ge=1, lt=2**31)]
     runner: Label
+    worker_id: UUID | None = None
 
 
 class Claimed(Out):
@@ -76,6 +119,10 @@ class Claimed(Out):
     run_id: UUID
     run_name: str
     recipe: dict[str, Any]
+    devices: list[str] | None = Field(description="GPUs to use; null for a runner that is not registered.")
+    max_hours: float | None
+    max_gpu_hours: float | None
+    used_hours: float
 
 
 class Heartbeat(In):
@@ -92,9 +139,19 @@ class Beat(Out):
 
 
 class Finish(In):
-    """`released` gives the job back, so that another runner goes on from its checkpoint."""
+    """`released` gives the job back, so that another runner goes on from its checkpoint.
+
+    `stopped` says that a rule of the job's own ended it; `stop_reason` names the rule.
+    """
 
     lease_token: UUID
-    state: Literal["finished", "failed", "cancelled", "released"]
+    state: Literal["finished", "stopped", "failed", "cancelled", "released"]
+    stop_reason: StopReason | None = None
     exit_code: Annotated[int, Field(ge=-(2**31), lt=2**31)] | None = None
     error: Annotated[str, Field(max_length=100_000), AfterValidator(_tail)] | None = None
+
+    @model_validator(mode="after")
+    def _a_reason_for_stopping(self) -> Finish:
+        if (self.state == "stopped") != (self.stop_reason is not None):
+            raise ValueError("stop_reason: say which rule stopped the job, with state `stopped` only")
+        return self

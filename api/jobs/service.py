@@ -15,7 +15,7 @@ from api.audit import service as audit
 from api.errors import Conflict, Invalid, NotFound
 from api.jobs import transitions
 from api.jobs.models import ENDED, Job
-from api.jobs.schemas import JobCreate
+from api.jobs.schemas import JobCreate, Resources
 from api.lookup import parse_id
 from api.paging import Sort, fetch_page
 from api.recipes import service as recipes
@@ -38,6 +38,12 @@ async def submit(session: AsyncSession, fields: JobCreate, max_attempts: int) ->
     job = Job(name=run.name, run=run, recipe_id=recipe.id, config=config, max_attempts=max_attempts)
     job.state, job.attempt, job.cancel_requested = "queued", 1, False
     job.n_lost = job.n_wake_ups = 0
+    job.max_hours, job.max_gpu_hours, job.used_hours = fields.max_hours, fields.max_gpu_hours, 0.0
+    resources = fields.resources or _resources_of(checked)
+    if fields.max_gpu_hours is not None and not resources.gpus:
+        raise Invalid.field("max_gpu_hours", "the job holds no GPU; use max_hours, or ask for gpus")
+    job.resources = resources.model_dump(mode="json")
+    job.queue = fields.queue or ("gpu" if resources.gpus else "cpu")
     session.add(job)
     await session.flush()
     transitions.wake_up(session, job)
@@ -46,6 +52,12 @@ async def submit(session: AsyncSession, fields: JobCreate, max_attempts: int) ->
     await session.flush()
     await session.refresh(job)
     return job
+
+
+def _resources_of(recipe: rlcast.recipe.Recipe) -> Resources:
+    """What a recipe needs when its submitter does not say."""
+    on_gpus = recipe.compute_unit == "gpu_hours"
+    return Resources(gpus=recipe.devices_held if on_gpus else 0)
 
 
 async def _config(session: AsyncSession, recipe: dict[str, Any] | str) -> dict[str, Any]:

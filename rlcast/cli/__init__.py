@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 from rlcast import __version__
-from rlcast.cli import demo, forecast, gate, imports, jobs, recipe, train, up
+from rlcast.cli import demo, forecast, gate, imports, jobs, recipe, train, up, workers
 from rlcast.cli.output import console, print_error
 from rlcast.errors import ExitCode, RlcastError
 
@@ -49,6 +49,8 @@ app.command("jobs")(jobs.jobs_command)
 app.command("cancel")(jobs.cancel_command)
 app.command("train")(train.train_command)
 app.add_typer(recipe.app, name="recipe")
+app.command("worker")(workers.worker_command)
+app.add_typer(workers.app, name="workers")
 app.command("up")(up.up_command)
 app.command("demo")(demo.demo_command)
 

@@ -15,6 +15,7 @@ from rlcast.errors import ExitCode
 
 _COLOURS = {
     "finished": "green",
+    "stopped": "yellow",
     "failed": "red",
     "cancelled": "yellow",
     "running": "cyan",

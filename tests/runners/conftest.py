@@ -1,0 +1,3 @@
+from stack_fixtures import rlcast
+
+__all__ = ["rlcast"]
