@@ -33,6 +33,8 @@ class Settings(BaseSettings):
     worker_gone_s: Seconds = 300.0
     #: A worker with a free slot that has not taken a job that fits for this long is not healthy.
     worker_idle_s: Seconds = 60.0
+    #: Whether jobs may be commands of any kind, and not only recipes: their submitters can run anything then.
+    allow_commands: bool = False
     max_attempts: Annotated[int, Field(ge=1, le=100)] = 3
     database_pool: Annotated[int, Field(ge=2, le=100)] = 10
     forecast_workers: Annotated[int, Field(ge=1, le=64)] = 1

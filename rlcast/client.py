@@ -123,9 +123,11 @@ class Client:
 
     # -- jobs ----------------------------------------------------------------------------------
 
-    def submit(self, recipe: dict[str, Any], name: str | None = None) -> dict[str, Any]:
-        body = {"recipe": recipe, **({"name": name} if name else {})}
-        return _dict(self.request("POST", "/jobs", json=body))
+    def submit(
+        self, recipe: dict[str, Any] | None = None, name: str | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """Queues a recipe, or with `command=` a command; `more` as in the API, such as `resources`."""
+        return _dict(self.request("POST", "/jobs", json=_given({"recipe": recipe, "name": name, **more})))
 
     def job(self, job: str) -> dict[str, Any]:
         return _dict(self.request("GET", f"/jobs/{_quoted(job)}"))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rlcast.stack.processes import die_with_parent, tail
@@ -29,6 +30,10 @@ def trainer_environment(environ: Mapping[str, str]) -> dict[str, str]:
     }
     if "RLCAST_CACHE" in environ:
         kept["RLCAST_CACHE"] = environ["RLCAST_CACHE"]
+    # The operator of the worker may let more through, such as WANDB_API_KEY.
+    for name in environ.get("RLCAST_PASS_ENV", "").split(","):
+        if name.strip() in environ:
+            kept[name.strip()] = environ[name.strip()]
     return {**kept, "PYTHONUNBUFFERED": "1"}
 
 
@@ -39,6 +44,7 @@ class WorkFolder:
         self.root = root
         self.recipe = root / "recipe.yaml"
         self.out = root / "out"
+        self.work = root / "work"  # where a command that is not ours runs
         self.events = self.out / "events.jsonl"
         self.delivered = root / "delivered.json"
         self.refused = root / "refused.jsonl"
@@ -84,21 +90,31 @@ def trainer_command(folder: WorkFolder) -> list[str]:
     return [*argv, "--out", str(folder.out), "--resume"]
 
 
-class TrainerProcess:
-    """A training command over a work folder, in a session of its own.
+@dataclass(frozen=True)
+class Start:
+    """What to start: an argument list (never a shell's line), where, and what it sees beside the rest.
 
     `devices` are the UUIDs of the GPUs that it may see; None leaves that as this process has it.
     """
 
-    def __init__(self, folder: WorkFolder, argv: Sequence[str], devices: Sequence[str] | None = None) -> None:
-        env = trainer_environment(os.environ)
-        if devices is not None:
-            env["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
+    argv: Sequence[str]
+    cwd: Path
+    devices: Sequence[str] | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+class TrainerProcess:
+    """A training command over a work folder, in a session of its own."""
+
+    def __init__(self, folder: WorkFolder, start: Start) -> None:
+        env = {**trainer_environment(os.environ), **start.env}
+        if start.devices is not None:
+            env["CUDA_VISIBLE_DEVICES"] = ",".join(start.devices)
         lock = folder.lock()
         with folder.log.open("ab") as log:
             self._process = subprocess.Popen(
-                list(argv),
-                cwd=folder.root,
+                list(start.argv),
+                cwd=start.cwd,
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -13,6 +13,7 @@ from api.context import actor, request_id
 
 Action = Literal[
     "job.submitted",
+    "command.submitted",
     "job.cancelled",
     "gate.decided",
     "baseline.pinned",

@@ -9,16 +9,17 @@ from sqlalchemy import func
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from api.errors import Conflict
-from api.jobs import service, transitions
+from api.jobs import commands, service, transitions
 from api.jobs.fencing import stale_attempt
 from api.jobs.models import ENDED, HELD, Job
 from api.jobs.schemas import Beat, Claim, Claimed, Finish, Heartbeat, Resources
+from api.settings import Settings
 from api.workers import health, wake
 from api.workers import service as workers
 from api.workers.fit import free_devices, misfit
 
 
-async def claim(session: AsyncSession, job_name: str, asked: Claim, lease_s: float) -> Claimed:
+async def claim(session: AsyncSession, job_name: str, asked: Claim, settings: Settings) -> Claimed:
     """Gives the attempt to the first who asks and has what the job needs; all others get a `Conflict`."""
     job = await service.get(session, job_name, lock=True)
     if job.state != "queued" or job.attempt != asked.attempt:
@@ -26,18 +27,22 @@ async def claim(session: AsyncSession, job_name: str, asked: Claim, lease_s: flo
             f"attempt {asked.attempt} is not to be had: the job is {job.state} at attempt {job.attempt}",
             code="not_claimable",
         )
+    if job.kind == "command":
+        commands.check_allowed(settings)
     job.devices = await _place(session, job, asked.worker_id)
     job.worker_id = asked.worker_id
-    lease_token = transitions.start(session, job, asked.runner, lease_s)
+    lease_token = transitions.start(session, job, asked.runner, settings.lease_s)
     await session.flush()
     return Claimed(
         job_id=job.id,
         attempt=job.attempt,
         lease_token=lease_token,
-        lease_s=lease_s,
+        lease_s=settings.lease_s,
         run_id=job.run_id,
         run_name=job.run.name,
-        recipe=job.config,
+        recipe=job.config if job.kind == "recipe" else None,
+        command=job.config if job.kind == "command" else None,
+        resources=Resources.model_validate(job.resources),
         devices=job.devices,
         max_hours=job.max_hours,
         max_gpu_hours=job.max_gpu_hours,

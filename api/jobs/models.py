@@ -12,12 +12,13 @@ from api.database import Base, CreatedAt, HasId
 from api.runs.models import Run
 
 JOB_STATES = ("queued", "starting", "running", "finished", "stopped", "failed", "cancelled")
+JOB_KINDS = ("recipe", "command")
 ENDED = frozenset({"finished", "stopped", "failed", "cancelled"})
 HELD = frozenset({"starting", "running"})
 
 
 class Job(HasId, Base):
-    """A request to run a recipe on a runner.
+    """A request to run a recipe, or a command of any kind, on a runner. `config` holds the one or the other.
 
     `attempt` counts the starts that were handed out; each has its own lease token, and writes with
     another one are refused. `n_lost` counts the attempts whose lease ran out.
@@ -25,6 +26,7 @@ class Job(HasId, Base):
 
     __tablename__ = "jobs"
     __table_args__ = (
+        CheckConstraint(f"kind IN {JOB_KINDS}", name="kind"),
         CheckConstraint(f"state IN {JOB_STATES}", name="state"),
         CheckConstraint(
             "(lease_expires_at IS NOT NULL) = (state IN ('starting', 'running'))", name="lease_while_held"
@@ -38,6 +40,7 @@ class Job(HasId, Base):
     name: Mapped[str]
     run_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("runs.id"), unique=True)
     recipe_id: Mapped[uuid.UUID] = mapped_column(ForeignKey("recipes.id"))
+    kind: Mapped[str] = mapped_column(server_default="recipe")
     config: Mapped[dict[str, Any]] = mapped_column(JSONB)
     state: Mapped[str] = mapped_column(server_default="queued")
     attempt: Mapped[int] = mapped_column(server_default="1")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, select
+from sqlalchemy import ColumnElement, func, select, true
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from api.jobs.models import HELD, Job
@@ -40,6 +40,11 @@ async def now(session: AsyncSession) -> datetime:
     return moment
 
 
+def allowed(settings: Settings) -> ColumnElement[bool]:
+    """Of jobs: whether they may be claimed by the service's settings."""
+    return true() if settings.allow_commands else Job.kind != "command"
+
+
 async def held_jobs(session: AsyncSession, workers: Sequence[Worker]) -> dict[uuid.UUID, list[Job]]:
     """For each worker the jobs whose lease it has."""
     held: dict[uuid.UUID, list[Job]] = {worker.id: [] for worker in workers}
@@ -56,7 +61,7 @@ async def judge(
     """The health of each worker, by the jobs that wait now."""
     moment = await now(session)
     # A job whose wake-up has not reached the broker is nobody's fault here.
-    query = select(Job).where(Job.state == "queued", Job.published_at.is_not(None))
+    query = select(Job).where(Job.state == "queued", Job.published_at.is_not(None), allowed(settings))
     waiting = (await session.scalars(query.order_by(Job.queued_at).limit(_WAITING))).all()
     held = await held_jobs(session, workers)
     return {w.id: _judge(w, held[w.id], waiting, moment, settings) for w in workers}

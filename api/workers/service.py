@@ -120,7 +120,7 @@ async def beat(
     await session.flush()
     judged = (await health.judge(session, [worker], settings))[worker.id]
     if worker.free_since is not None and not worker.drain_requested:
-        await wake_for(session, worker)
+        await wake_for(session, worker, settings)
     return WorkerOrders(drain=worker.drain_requested, stalled=judged.stalled)
 
 

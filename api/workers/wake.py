@@ -13,8 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from api.jobs import transitions
 from api.jobs.models import Job
+from api.settings import Settings
 from api.workers.fit import misfit
-from api.workers.health import held_jobs
+from api.workers.health import allowed, held_jobs
 from api.workers.models import Worker
 
 #: A message in a shared queue that no fitting worker has taken after this long has gone astray.
@@ -22,7 +23,7 @@ _ASTRAY_S = 3.0
 _LOOK_AT = 50
 
 
-async def wake_for(session: AsyncSession, worker: Worker) -> Job | None:
+async def wake_for(session: AsyncSession, worker: Worker, settings: Settings) -> Job | None:
     """Addresses the job that waits longest and fits to `worker`; None when there is none.
 
     Each further message for a job comes after twice the time, so that a worker that takes nothing does not
@@ -30,7 +31,7 @@ async def wake_for(session: AsyncSession, worker: Worker) -> Job | None:
     """
     patience_s = _ASTRAY_S * func.power(2, func.least(func.greatest(Job.n_wake_ups - 1, 0), 6))
     too_old = func.clock_timestamp() - patience_s * timedelta(seconds=1)
-    query = select(Job).where(Job.state == "queued", Job.published_at < too_old)
+    query = select(Job).where(Job.state == "queued", Job.published_at < too_old, allowed(settings))
     query = query.where(Job.queue.in_(worker.queues)).order_by(Job.queued_at).limit(_LOOK_AT)
     held = (await held_jobs(session, [worker]))[worker.id]
     # Rows that somebody else works on are skipped: a claim takes job and worker in the other order.

@@ -81,6 +81,8 @@ def upgrade() -> None:
     op.add_column("jobs", sa.Column("held_since", sa.DateTime(timezone=True), nullable=True))
     op.add_column("jobs", sa.Column("used_hours", sa.Double(), server_default="0", nullable=False))
     op.add_column("jobs", sa.Column("stop_reason", sa.String(), nullable=True))
+    op.add_column("jobs", sa.Column("kind", sa.String(), server_default="recipe", nullable=False))
+    op.create_check_constraint(op.f("ck_jobs_kind"), "jobs", "kind IN ('recipe', 'command')")
     op.execute("UPDATE jobs SET queued_at = created_at")
     _states(_NEW_STATES)
     op.create_index(
@@ -101,7 +103,10 @@ def downgrade() -> None:
     op.execute(
         "UPDATE jobs SET state = 'cancelled', error = 'stopped: ' || stop_reason WHERE state = 'stopped'"
     )
+    open_command = "kind = 'command' AND state IN ('queued', 'starting', 'running')"
+    op.execute(f"UPDATE jobs SET state = 'cancelled', lease_expires_at = NULL WHERE {open_command}")
     _states(_OLD_STATES)
+    op.drop_column("jobs", "kind")
     op.drop_column("outbox", "queue")
     op.drop_constraint(op.f("fk_jobs_worker_id_workers"), "jobs", type_="foreignkey")
     op.drop_index(

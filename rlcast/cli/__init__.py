@@ -8,7 +8,7 @@ import typer
 from typer.exceptions import TyperException
 
 from rlcast import __version__
-from rlcast.cli import demo, forecast, gate, imports, jobs, recipe, train, up, workers
+from rlcast.cli import demo, forecast, gate, imports, jobs, recipe, submit, train, up, workers
 from rlcast.cli.output import console, print_error
 from rlcast.errors import ExitCode, RlcastError
 
@@ -44,7 +44,7 @@ def options(
 app.command("forecast")(forecast.forecast_command)
 app.command("gate")(gate.gate_command)
 app.command("import")(imports.import_command)
-app.command("submit")(jobs.submit_command)
+app.command("submit")(submit.submit_command)
 app.command("jobs")(jobs.jobs_command)
 app.command("cancel")(jobs.cancel_command)
 app.command("train")(train.train_command)

@@ -123,8 +123,8 @@ def test_stopped_jobs_and_workers_go_down_to_what_older_code_knows(
     sql(f"""INSERT INTO workers (name, hostname, devices, cpus, memory_gib, slots, versions, labels, queues,
                                  last_heartbeat_at, id)
             VALUES ('w', 'h', '[]', 1, 1, 1, '{{}}', '{{}}', '["cpu"]', now(), '{worker}')""")
-    sql(f"""INSERT INTO jobs (name, run_id, recipe_id, config, max_attempts, id, worker_id, state, stop_reason,
-                              created_at)
+    sql(f"""INSERT INTO jobs (name, run_id, recipe_id, config, max_attempts, id, worker_id, state,
+                              stop_reason, created_at)
             VALUES ('run-1', '{run}', '{recipe}', '{{}}', 3, '{job}', '{worker}', 'stopped', 'max_hours',
                     '2026-01-02T03:04:05Z')""")
     assert migrate(database_url, "downgrade", "0003").returncode == 0
