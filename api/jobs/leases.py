@@ -61,15 +61,15 @@ async def _place(session: AsyncSession, job: Job, worker_id: UUID | None) -> lis
             )
         return None
     worker = await workers.get(session, str(worker_id), lock=True)
-    held = (await health.held_jobs(session, [worker]))[worker.id]
-    reason = misfit(job, worker, held)
+    load = (await health.loads(session, [worker]))[worker.id]
+    reason = misfit(job, worker, load)
     if reason is not None:
         await wake.pass_on(session, job, worker)
         await session.commit()  # the refusal below ends the request without one
         raise Conflict(reason, code="does_not_fit")
     worker.last_taken_at = func.clock_timestamp()
-    worker.free_since = func.clock_timestamp() if len(held) + 1 < worker.slots else None
-    devices: list[dict[str, Any]] = free_devices(job, worker, held)[: job.resources.get("gpus", 0)]
+    worker.free_since = func.clock_timestamp() if len(load.jobs) + 1 < worker.slots else None
+    devices: list[dict[str, Any]] = free_devices(job, worker, load)[: job.resources.get("gpus", 0)]
     return [device["uuid"] for device in devices]
 
 

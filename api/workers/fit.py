@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from api.jobs.models import Job
 from api.workers.models import Worker
 
 
-def misfit(job: Job, worker: Worker, held: Sequence[Job]) -> str | None:
-    """Why `job` cannot run on `worker` beside the jobs `held` there; None when it can."""
+@dataclass(frozen=True)
+class Load:
+    """The jobs that a worker holds, and the GPUs that any job holds.
+
+    The latter are counted for all workers: a job of a killed worker has its GPUs until its lease runs out,
+    also when the worker has been started again meanwhile.
+    """
+
+    jobs: tuple[Job, ...]
+    devices: frozenset[str]
+
+
+def misfit(job: Job, worker: Worker, load: Load) -> str | None:
+    """Why `job` cannot run on `worker` beside what runs there; None when it can."""
     asked = job.resources
     if worker.drain_requested or worker.state in ("draining", "gone"):
         return f"worker {worker.name} is {'gone' if worker.state == 'gone' else 'draining'}"
@@ -21,27 +33,26 @@ def misfit(job: Job, worker: Worker, held: Sequence[Job]) -> str | None:
             return f"the job asks for label {key}={value}; worker {worker.name} does not have it"
     if (asked.get("cpus") or 0) > worker.cpus:
         return f"the job asks for {asked['cpus']} CPUs; worker {worker.name} has {worker.cpus}"
-    return _misfit_now(job, worker, held)
+    return _misfit_now(job, worker, load)
 
 
-def _misfit_now(job: Job, worker: Worker, held: Sequence[Job]) -> str | None:
+def _misfit_now(job: Job, worker: Worker, load: Load) -> str | None:
     """As `misfit`, of what other jobs on the worker leave free."""
     asked = job.resources
-    if len(held) >= worker.slots:
-        return f"worker {worker.name} runs {len(held)} jobs already, of at most {worker.slots}"
+    if len(load.jobs) >= worker.slots:
+        return f"worker {worker.name} runs {len(load.jobs)} jobs already, of at most {worker.slots}"
     memory_gib = asked.get("memory_gib") or 0
-    free_gib = worker.memory_gib - sum(other.resources.get("memory_gib") or 0 for other in held)
+    free_gib = worker.memory_gib - sum(other.resources.get("memory_gib") or 0 for other in load.jobs)
     if memory_gib > free_gib:
         return f"the job asks for {memory_gib:g} GiB; worker {worker.name} has {free_gib:.0f} GiB free"
-    n_free = len(free_devices(job, worker, held))
+    n_free = len(free_devices(job, worker, load))
     if asked.get("gpus", 0) > n_free:
         size = f" of {asked['gpu_memory_gib']:g} GiB" if asked.get("gpu_memory_gib") else ""
         return f"the job asks for {asked['gpus']} GPUs{size}; worker {worker.name} has {n_free} free"
     return None
 
 
-def free_devices(job: Job, worker: Worker, held: Sequence[Job]) -> list[dict[str, Any]]:
+def free_devices(job: Job, worker: Worker, load: Load) -> list[dict[str, Any]]:
     """The worker's GPUs that no job holds and that are large enough, in its own order."""
-    taken = {uuid for other in held for uuid in other.devices or ()}
     least_gib = job.resources.get("gpu_memory_gib") or 0
-    return [d for d in worker.devices if d["uuid"] not in taken and d["memory_gib"] >= least_gib]
+    return [d for d in worker.devices if d["uuid"] not in load.devices and d["memory_gib"] >= least_gib]

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from api.jobs.models import HELD, Job
 from api.settings import Settings
-from api.workers.fit import misfit
+from api.workers.fit import Load, misfit
 from api.workers.models import Worker
 
 #: A job is looked at among this many that wait longest.
@@ -45,14 +45,16 @@ def allowed(settings: Settings) -> ColumnElement[bool]:
     return true() if settings.allow_commands else Job.kind != "command"
 
 
-async def held_jobs(session: AsyncSession, workers: Sequence[Worker]) -> dict[uuid.UUID, list[Job]]:
-    """For each worker the jobs whose lease it has."""
+async def loads(session: AsyncSession, workers: Sequence[Worker]) -> dict[uuid.UUID, Load]:
+    """What each worker has to do."""
     held: dict[uuid.UUID, list[Job]] = {worker.id: [] for worker in workers}
-    query = select(Job).where(Job.worker_id.in_(held), Job.state.in_(HELD)).order_by(Job.id)
+    query = select(Job).where(Job.worker_id.is_not(None), Job.state.in_(HELD)).order_by(Job.id)
+    devices: set[str] = set()
     for job in await session.scalars(query):
-        assert job.worker_id is not None
-        held[job.worker_id].append(job)
-    return held
+        devices.update(job.devices or ())
+        if job.worker_id in held:
+            held[job.worker_id].append(job)
+    return {worker_id: Load(tuple(jobs), frozenset(devices)) for worker_id, jobs in held.items()}
 
 
 async def judge(
@@ -63,12 +65,12 @@ async def judge(
     # A job whose wake-up has not reached the broker is nobody's fault here.
     query = select(Job).where(Job.state == "queued", Job.published_at.is_not(None), allowed(settings))
     waiting = (await session.scalars(query.order_by(Job.queued_at).limit(_WAITING))).all()
-    held = await held_jobs(session, workers)
-    return {w.id: _judge(w, held[w.id], waiting, moment, settings) for w in workers}
+    load = await loads(session, workers)
+    return {w.id: _judge(w, load[w.id], waiting, moment, settings) for w in workers}
 
 
 def _judge(
-    worker: Worker, held: Sequence[Job], waiting: Sequence[Job], moment: datetime, settings: Settings
+    worker: Worker, load: Load, waiting: Sequence[Job], moment: datetime, settings: Settings
 ) -> Health:
     if worker.gone_because is not None:
         return Health(False, _GONE[worker.gone_because])
@@ -79,7 +81,7 @@ def _judge(
         return Health(True)
     for job in waiting:
         since = max(job.queued_at, worker.free_since)
-        if moment - since > timedelta(seconds=settings.worker_idle_s) and not misfit(job, worker, held):
+        if moment - since > timedelta(seconds=settings.worker_idle_s) and not misfit(job, worker, load):
             waits_s = (moment - since).total_seconds()
             return Health(False, f"has not taken job {job.id}, which fits, for {waits_s:.0f} s", stalled=True)
     return Health(True)

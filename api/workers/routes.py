@@ -22,14 +22,14 @@ _launch = [Depends(Requires("launch"))]
 
 async def _shown(session: AsyncSession, workers: Sequence[Worker], settings: Settings) -> list[WorkerRead]:
     judged = await health.judge(session, workers, settings)
-    held = await health.held_jobs(session, workers)
+    load = await health.loads(session, workers)
     columns = [name for name in WorkerRead.model_fields if name not in ("healthy", "reason", "jobs")]
     return [
         WorkerRead(
             **{name: getattr(worker, name) for name in columns},
             healthy=judged[worker.id].healthy,
             reason=judged[worker.id].reason,
-            jobs=[job.id for job in held[worker.id]],
+            jobs=[job.id for job in load[worker.id].jobs],
         )
         for worker in workers
     ]

@@ -15,7 +15,7 @@ from api.jobs import transitions
 from api.jobs.models import Job
 from api.settings import Settings
 from api.workers.fit import misfit
-from api.workers.health import allowed, held_jobs
+from api.workers.health import allowed, loads
 from api.workers.models import Worker
 
 #: A message in a shared queue that no fitting worker has taken after this long has gone astray.
@@ -33,10 +33,10 @@ async def wake_for(session: AsyncSession, worker: Worker, settings: Settings) ->
     too_old = func.clock_timestamp() - patience_s * timedelta(seconds=1)
     query = select(Job).where(Job.state == "queued", Job.published_at < too_old, allowed(settings))
     query = query.where(Job.queue.in_(worker.queues)).order_by(Job.queued_at).limit(_LOOK_AT)
-    held = (await held_jobs(session, [worker]))[worker.id]
+    load = (await loads(session, [worker]))[worker.id]
     # Rows that somebody else works on are skipped: a claim takes job and worker in the other order.
     for job in await session.scalars(query.with_for_update(of=Job, skip_locked=True)):
-        if misfit(job, worker, held) is None:
+        if misfit(job, worker, load) is None:
             transitions.wake_up(session, job, worker.own_queue)
             return job
     return None
@@ -46,9 +46,9 @@ async def pass_on(session: AsyncSession, job: Job, refused: Worker) -> Worker | 
     """Addresses `job`, whose message reached a worker that cannot run it, to one that can, if any is free."""
     query = select(Worker).where(Worker.free_since.is_not(None), Worker.id != refused.id)
     others = (await session.scalars(query.order_by(Worker.free_since).limit(200))).all()
-    held = await held_jobs(session, others)
+    load = await loads(session, others)
     for other in others:
-        if misfit(job, other, held[other.id]) is None:
+        if misfit(job, other, load[other.id]) is None:
             transitions.wake_up(session, job, other.own_queue)
             return other
     return None

@@ -198,3 +198,10 @@ def test_a_named_queue_is_kept_apart(service: Any, submit: Callable[..., Any]) -
     claim(service, job, team)
     body = {"recipe": {"name": "tiny"}, "queue": "worker.team"}
     assert service.api("POST", "/jobs", expect=422, json=body)["errors"][0]["field"] == "queue"
+
+
+def test_gpus_of_a_killed_worker_s_job_are_not_given_twice(service: Any, submit: Callable[..., Any]) -> None:
+    job, other = (submit(service, resources={"gpus": 1}) for _ in range(2))
+    claim(service, job, register(service, "w1", 1))
+    again = register(service, "w1", 1)  # killed and started again; the job's lease still runs
+    assert "0 free" in claim(service, other, again, expect=409)["detail"]
