@@ -23,4 +23,4 @@ ARG TORCH_INDEX=https://download.pytorch.org/whl/cpu
 RUN pip install --index-url "$TORCH_INDEX" --extra-index-url https://pypi.org/simple "$(grep -i '^torch==' requirements.lock)" \
  && pip install -c requirements.lock '.[runner-cpu]'
 USER rlcast
-CMD ["python", "-m", "celery", "-A", "runners.app", "worker", "--queues", "rlcast", "--pool", "threads", "--concurrency", "1", "--without-mingle", "--without-gossip"]
+CMD ["rlcast", "worker"]

@@ -40,6 +40,8 @@ from api.registry.routes import router as registry
 from api.runs.routes import router as runs
 from api.settings import Settings
 from api.tokens.routes import router as tokens
+from api.workers import service as workers_service
+from api.workers.routes import router as workers
 
 __all__ = ["create_app", "models"]
 
@@ -66,6 +68,7 @@ def _api_router() -> APIRouter:
         gates,
         comparisons,
         jobs,
+        workers,
         events,
         baselines,
         registry,
@@ -95,6 +98,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             ("relay of wake-ups", lambda: relay.relay(sessions, publisher), settings.relay_s),
             ("sweep of leases", lambda: relay.take_back_expired(sessions), settings.sweep_s),
             ("sweep of messages", lambda: relay.send_again(sessions, settings.resend_s), settings.sweep_s),
+            ("sweep of workers", lambda: workers_service.sweep(sessions, settings), settings.sweep_s),
             ("reader of events", lambda: app.state.broadcaster.poll(), settings.events_poll_s),
             ("scoring of forecasts", lambda: registry_service.score_due(sessions), settings.sweep_s),
             ("purge of keys", lambda: idempotency.purge(sessions), 3600.0),

@@ -14,6 +14,7 @@ from api.recipes.models import Recipe
 from api.registry.models import ForecastTarget, StoredForecast
 from api.runs.models import Run
 from api.tokens.models import Token
+from api.workers.models import Worker
 
 __all__ = [
     "AuditEntry",
@@ -31,4 +32,5 @@ __all__ = [
     "StoredForecast",
     "SupersededEvaluation",
     "Token",
+    "Worker",
 ]

@@ -27,6 +27,14 @@ class Settings(BaseSettings):
     resend_s: Seconds = 60.0
     relay_s: Seconds = 0.5
     events_poll_s: Seconds = 0.25
+    #: How often workers say that they are there; after some beats missed they count as silent, then as gone.
+    worker_beat_s: Seconds = 10.0
+    worker_silent_s: Seconds = 45.0
+    worker_gone_s: Seconds = 300.0
+    #: A worker with a free slot that has not taken a job that fits for this long is not healthy.
+    worker_idle_s: Seconds = 60.0
+    #: Whether jobs may be commands of any kind, and not only recipes: their submitters can run anything then.
+    allow_commands: bool = False
     max_attempts: Annotated[int, Field(ge=1, le=100)] = 3
     database_pool: Annotated[int, Field(ge=2, le=100)] = 10
     forecast_workers: Annotated[int, Field(ge=1, le=64)] = 1

@@ -15,7 +15,7 @@ from rlcast.stack.folder import DataFolder, default_folder
 
 DEFAULT_URL = "http://127.0.0.1:8700"
 #: States of a job that has ended.
-ENDED = frozenset({"finished", "failed", "cancelled"})
+ENDED = frozenset({"finished", "stopped", "failed", "cancelled"})
 #: Most evaluations that the service takes in one request.
 BATCH = 1000
 
@@ -133,9 +133,11 @@ class Client:
 
     # -- jobs ----------------------------------------------------------------------------------
 
-    def submit(self, recipe: dict[str, Any], name: str | None = None) -> dict[str, Any]:
-        body = {"recipe": recipe, **({"name": name} if name else {})}
-        return _dict(self.request("POST", "/jobs", json=body))
+    def submit(
+        self, recipe: dict[str, Any] | None = None, name: str | None = None, **more: Any
+    ) -> dict[str, Any]:
+        """Queues a recipe, or with `command=` a command; `more` as in the API, such as `resources`."""
+        return _dict(self.request("POST", "/jobs", json=_given({"recipe": recipe, "name": name, **more})))
 
     def job(self, job: str) -> dict[str, Any]:
         return _dict(self.request("GET", f"/jobs/{_quoted(job)}"))
@@ -148,8 +150,8 @@ class Client:
 
     # -- a runner's side of a job ---------------------------------------------------------------
 
-    def claim(self, job: str, attempt: int, runner: str) -> dict[str, Any]:
-        body = {"attempt": attempt, "runner": runner}
+    def claim(self, job: str, attempt: int, runner: str, worker_id: str | None = None) -> dict[str, Any]:
+        body = _given({"attempt": attempt, "runner": runner, "worker_id": worker_id})
         return _dict(self.request("POST", f"/jobs/{_quoted(job)}/claim", json=body))
 
     def heartbeat(self, job: str, lease_token: str, **report: Any) -> dict[str, Any]:
@@ -159,6 +161,20 @@ class Client:
     def finish(self, job: str, lease_token: str, state: str, **report: Any) -> dict[str, Any]:
         body = {"lease_token": lease_token, "state": state, **_given(report)}
         return _dict(self.request("POST", f"/jobs/{_quoted(job)}/finish", json=body))
+
+    # -- workers -------------------------------------------------------------------------------
+
+    def register_worker(self, **about: Any) -> dict[str, Any]:
+        return _dict(self.request("POST", "/workers", json=about))
+
+    def beat_worker(self, worker: str, **report: Any) -> dict[str, Any]:
+        return _dict(self.request("POST", f"/workers/{_quoted(worker)}/heartbeat", json=report))
+
+    def workers(self, **filters: Any) -> Iterator[dict[str, Any]]:
+        return self._items("/workers", _given(filters))
+
+    def drain_worker(self, worker: str) -> dict[str, Any]:
+        return _dict(self.request("POST", f"/workers/{_quoted(worker)}/drain"))
 
 
 def evaluation_items(

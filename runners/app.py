@@ -9,17 +9,33 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import threading
 import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from celery import Celery
 from celery.signals import setup_logging, worker_shutting_down
 
-from runners.supervisor import run_job
+from runners.activity import Activity
+from runners.supervisor import Runner, run_job
 
 #: Set when the worker is asked to stop: running jobs checkpoint and give their lease back.
 stopping = threading.Event()
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who claims jobs: a name, and the id of the worker's registration (none for a plain Celery worker)."""
+
+    name: str
+    worker_id: Callable[[], str | None]
+
+
+identity = Identity(socket.gethostname(), lambda: None)
+activity = Activity()
 
 app = Celery("rlcast-runner", broker=os.environ.get("RLCAST_BROKER_URL", "redis://127.0.0.1:6379/0"))
 app.conf.update(
@@ -27,7 +43,7 @@ app.conf.update(
     task_serializer="json",
     task_acks_late=False,
     task_ignore_result=True,
-    task_default_queue="rlcast",
+    task_default_queue="rlcast.cpu",
     worker_prefetch_multiplier=1,
     worker_disable_prefetch=True,
     broker_connection_retry_on_startup=True,
@@ -39,7 +55,9 @@ app.conf.update(
 @app.task(name="rlcast.run_job")
 def run_job_task(job_id: str, attempt: int) -> None:
     """Runs one attempt of a job; returns when it ended or when somebody else has it."""
-    run_job(str(uuid.UUID(job_id)), int(attempt), stopping)
+    with activity.taken():
+        runner = Runner(identity.name, identity.worker_id())
+        run_job(str(uuid.UUID(job_id)), int(attempt), runner, stopping)
 
 
 @worker_shutting_down.connect

@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rlcast.stack.processes import die_with_parent, tail
@@ -29,6 +30,10 @@ def trainer_environment(environ: Mapping[str, str]) -> dict[str, str]:
     }
     if "RLCAST_CACHE" in environ:
         kept["RLCAST_CACHE"] = environ["RLCAST_CACHE"]
+    # The operator of the worker may let more through, such as WANDB_API_KEY.
+    for name in environ.get("RLCAST_PASS_ENV", "").split(","):
+        if name.strip() in environ:
+            kept[name.strip()] = environ[name.strip()]
     return {**kept, "PYTHONUNBUFFERED": "1"}
 
 
@@ -39,6 +44,7 @@ class WorkFolder:
         self.root = root
         self.recipe = root / "recipe.yaml"
         self.out = root / "out"
+        self.work = root / "work"  # where a command that is not ours runs
         self.events = self.out / "events.jsonl"
         self.delivered = root / "delivered.json"
         self.refused = root / "refused.jsonl"
@@ -78,18 +84,38 @@ class WorkFolder:
         self._pid.write_text(str(pid))
 
 
-class TrainerProcess:
-    """`python -m runners.trainer` over a work folder, in a session of its own."""
+def trainer_command(folder: WorkFolder) -> list[str]:
+    """Our trainer over a work folder; it goes on from the newest checkpoint there."""
+    argv = [sys.executable, "-m", "runners.trainer", "--recipe", str(folder.recipe)]
+    return [*argv, "--out", str(folder.out), "--resume"]
 
-    def __init__(self, folder: WorkFolder) -> None:
-        argv = [sys.executable, "-m", "runners.trainer", "--recipe", str(folder.recipe)]
-        argv += ["--out", str(folder.out), "--resume"]
+
+@dataclass(frozen=True)
+class Start:
+    """What to start: an argument list (never a shell's line), where, and what it sees beside the rest.
+
+    `devices` are the UUIDs of the GPUs that it may see; None leaves that as this process has it.
+    """
+
+    argv: Sequence[str]
+    cwd: Path
+    devices: Sequence[str] | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+class TrainerProcess:
+    """A training command over a work folder, in a session of its own."""
+
+    def __init__(self, folder: WorkFolder, start: Start) -> None:
+        env = {**trainer_environment(os.environ), **start.env}
+        if start.devices is not None:
+            env["CUDA_VISIBLE_DEVICES"] = ",".join(start.devices)
         lock = folder.lock()
         with folder.log.open("ab") as log:
             self._process = subprocess.Popen(
-                argv,
-                cwd=folder.root,
-                env=trainer_environment(os.environ),
+                list(start.argv),
+                cwd=start.cwd,
+                env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -10,7 +10,6 @@ import json
 import logging
 import os
 import random
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -23,7 +22,9 @@ from rlcast.client import Client
 from rlcast.errors import ServiceError, ServiceUnreachable
 from rlcast.spool import Event, Spool
 from rlcast.stack.folder import DataFolder, default_folder
-from runners.process import TrainerProcess, WorkFolder, describe_exit
+from runners.allocation import Allocation
+from runners.command import CommandWatch, write_files
+from runners.process import Start, TrainerProcess, WorkFolder, describe_exit, trainer_command
 
 log = logging.getLogger("rlcast.supervisor")
 
@@ -42,18 +43,25 @@ class Fenced(Exception):
     """The service has given the job to another attempt; nothing more may be written for this one."""
 
 
-def run_job(job_id: str, attempt: int, stopping: threading.Event) -> None:
+@dataclass(frozen=True)
+class Runner:
+    """Who claims: a name for people, and the id of its registration as a worker, if it has one."""
+
+    name: str
+    worker_id: str | None = None
+
+
+def run_job(job_id: str, attempt: int, runner: Runner, stopping: threading.Event) -> None:
     """Runs one attempt of job `job_id` to its end. Raises nothing that a retry could mend."""
     client = Client(timeout_s=10.0)
-    claim = _claim(client, job_id, attempt)
+    claim = _claim(client, job_id, attempt, runner)
     if claim is None:
         return
     folder = WorkFolder(DataFolder(default_folder()).jobs / job_id)
     folder.root.mkdir(parents=True, exist_ok=True)
-    folder.recipe.write_text(yaml.safe_dump(claim["recipe"], sort_keys=False))
-    supervisor = Supervisor(client, folder, Lease.of(claim), stopping)
+    supervisor = Supervisor(client, folder, Lease.of(claim), stopping, Allocation.of(claim))
     try:
-        supervisor.run()
+        supervisor.run(prepare(folder, claim), claim["command"])
     except Fenced:
         log.warning("job %s: attempt %d was superseded; its trainer is stopped", job_id, attempt)
     finally:
@@ -61,7 +69,19 @@ def run_job(job_id: str, attempt: int, stopping: threading.Event) -> None:
         client.close()
 
 
-def _claim(client: Client, job_id: str, attempt: int) -> dict[str, Any] | None:
+def prepare(folder: WorkFolder, claim: dict[str, Any]) -> Start:
+    """Writes what the job brings into its folder; returns what to start there."""
+    command = claim["command"]
+    if command is None:
+        folder.recipe.write_text(yaml.safe_dump(claim["recipe"], sort_keys=False))
+        return Start(trainer_command(folder), folder.root, claim["devices"])
+    write_files(folder, command["files"])
+    about = {"JOB_ID": claim["job_id"], "RUN_NAME": claim["run_name"], "ATTEMPT": str(claim["attempt"])}
+    env = {f"RLCAST_{name}": value for name, value in about.items()}
+    return Start(command["argv"], folder.work, claim["devices"], env)
+
+
+def _claim(client: Client, job_id: str, attempt: int, runner: Runner) -> dict[str, Any] | None:
     """Claims the job; None when somebody else has it or the service stays away.
 
     In the second case the service sends the wake-up again once it is back.
@@ -69,7 +89,7 @@ def _claim(client: Client, job_id: str, attempt: int) -> dict[str, Any] | None:
     deadline = time.monotonic() + _CLAIM_TIMEOUT_S
     while True:
         try:
-            return client.claim(job_id, attempt, runner=socket.gethostname())
+            return client.claim(job_id, attempt, runner.name, runner.worker_id)
         except ServiceError as error:
             if error.status < 500:
                 log.info("job %s attempt %d not claimed: %s", job_id, attempt, error)
@@ -125,15 +145,24 @@ def _may_pass(error: ServiceError) -> bool:
 class Supervisor:
     """Owns one trainer process and the delivery of its events."""
 
-    def __init__(self, client: Client, folder: WorkFolder, lease: Lease, stopping: threading.Event) -> None:
+    def __init__(
+        self,
+        client: Client,
+        folder: WorkFolder,
+        lease: Lease,
+        stopping: threading.Event,
+        allocation: Allocation,
+    ) -> None:
         self.client = client
         self.folder = folder
         self.lease = lease
         self.stopping = stopping
+        self.allocation = allocation
         self.spool = Spool(folder.events, folder.delivered)
         self.progress: dict[str, Any] | None = None
         self.failure: str | None = None
         self.cancelled = False
+        self.stop_reason: str | None = None
         self._delivery = Backoff()
         self._beat = Backoff()
         self._last_beat = 0.0
@@ -141,29 +170,57 @@ class Supervisor:
         self._progress_is_new = False
         self._progress_was_sent = False
         self._trainer: TrainerProcess | None = None
+        self._watch: CommandWatch | None = None
+        self._asked_to_stop_at: float | None = None
 
     # -- the attempt ---------------------------------------------------------------------------
 
-    def run(self) -> None:
-        """From start to the last report. Raises `Fenced` when another attempt took over."""
+    def run(self, start: Start, command: dict[str, Any] | None = None) -> None:
+        """From start to the last report; `command` is one that is not ours, whose output is to be read.
+
+        Raises `Fenced` when another attempt took over.
+        """
         self._try(self._send_heartbeat, self._beat)
-        self._trainer = TrainerProcess(self.folder)
-        asked_to_stop_at: float | None = None
-        while self._trainer.exit_code is None:
-            self._turn()
-            wanted = self.cancelled or self.stopping.is_set() or self._alone_too_long()
-            if wanted and asked_to_stop_at is None:
-                asked_to_stop_at = time.monotonic()
-                self._trainer.terminate()
-            if asked_to_stop_at and time.monotonic() - asked_to_stop_at > _STOP_GRACE_S:
-                self._trainer.kill()
-            time.sleep(_POLL_S)
-        self._trainer.kill()  # whatever of its group is left
+        if command is not None:
+            self._watch = CommandWatch(self.folder, command, self.allocation)
+        self.stop_reason = self.allocation.spent()
+        if self.stop_reason is None and self._start(start):
+            assert self._trainer is not None
+            while self._trainer.exit_code is None:
+                self._turn()
+                self._stop_if_wanted(self._trainer)
+                time.sleep(_POLL_S)
+            self._trainer.kill()  # whatever of its group is left
+        if self._watch is not None:
+            self._watch.poll(to_end=True)
         self._deliver_the_rest()
-        self._report_end(self._trainer.exit_code)
+        self._report_end(self._trainer.exit_code if self._trainer else None)
+
+    def _start(self, start: Start) -> bool:
+        """Starts the trainer; False, with the reason, when there is no such program."""
+        try:
+            self._trainer = TrainerProcess(self.folder, start)
+        except OSError as error:
+            self.failure = f"cannot start {start.argv[0]!r}: {error.strerror}"
+            return False
+        if self._watch is not None:
+            self._watch.started()
+        return True
+
+    def _stop_if_wanted(self, trainer: TrainerProcess) -> None:
+        """Asks the trainer to stop when there is a reason, and kills it when it does not in time."""
+        self.stop_reason = self.stop_reason or self.allocation.spent()
+        wanted = self.cancelled or self.stop_reason or self.stopping.is_set() or self._alone_too_long()
+        if wanted and self._asked_to_stop_at is None:
+            self._asked_to_stop_at = time.monotonic()
+            trainer.terminate()
+        if self._asked_to_stop_at and time.monotonic() - self._asked_to_stop_at > _STOP_GRACE_S:
+            trainer.kill()
 
     def _turn(self) -> None:
-        """One round of the loop: deliver what is there, beat when it is time."""
+        """One round of the loop: read and deliver what is there, beat when it is time."""
+        if self._watch is not None:
+            self._watch.poll()
         if self._delivery.ready():
             self._try(self._deliver, self._delivery)
         if self._beat.ready() and self._beat_is_due(time.monotonic() - self._last_beat):
@@ -269,6 +326,8 @@ class Supervisor:
     def _report_end(self, exit_code: int | None) -> None:
         state, error = self._outcome(exit_code)
         report = {"exit_code": exit_code, "error": error}
+        if state == "stopped":
+            report["stop_reason"] = self.stop_reason
         self._try(self._send_heartbeat, self._beat)  # the last progress and log lines
         while True:
             try:
@@ -284,13 +343,18 @@ class Supervisor:
             time.sleep(2.0)
 
     def _outcome(self, exit_code: int | None) -> tuple[str, str | None]:
-        if exit_code == 0:
+        # Our trainer's 0 means all steps; a command that was asked to stop may end with 0 as well.
+        if exit_code == 0 and not (self._watch and self._asked_to_stop_at):
             return "finished", None
         if self.cancelled:
             return "cancelled", None
+        if self.stop_reason is not None:
+            return "stopped", None
         if self.stopping.is_set():
             return "released", "the runner was stopped"
-        words = describe_exit(exit_code if exit_code is not None else 1)
+        if exit_code is None:
+            return "failed", self.failure
+        words = describe_exit(exit_code)
         last = self._trainer.log_tail(5) if self._trainer else ""
         return "failed", f"{self.failure or last or 'the trainer ended without a word'} ({words})"
 
@@ -298,4 +362,6 @@ class Supervisor:
         """Leaves no process behind and gives the work folder free."""
         if self._trainer is not None:
             self._trainer.kill()
+        if self._watch is not None:
+            self._watch.close()
         self.folder.unlock()

@@ -12,7 +12,14 @@ from rlcast.figure_style import number_text
 from web.gateway import Gateway
 
 OPEN_STATES = ("queued", "starting", "running")
-_JOB_TONES = {"running": "good", "starting": "good", "finished": "good", "failed": "bad", "cancelled": "warn"}
+_JOB_TONES = {
+    "running": "good",
+    "starting": "good",
+    "finished": "good",
+    "stopped": "warn",
+    "failed": "bad",
+    "cancelled": "warn",
+}
 _GATE_TONES = {"pass": "good", "fail": "bad", "inconclusive": "warn"}
 N_LATEST = 5
 

@@ -13,9 +13,12 @@ from api.context import actor, request_id
 
 Action = Literal[
     "job.submitted",
+    "command.submitted",
     "job.cancelled",
     "gate.decided",
     "baseline.pinned",
+    "worker.registered",
+    "worker.drained",
     "token.made",
     "token.revoked",
 ]

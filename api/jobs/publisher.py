@@ -12,7 +12,8 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 TASK = "rlcast.run_job"
-QUEUE = "rlcast"
+#: Names of queues are keys in the broker, which may hold other things.
+QUEUE_PREFIX = "rlcast."
 _SOCKET_TIMEOUT_S = 3.0
 
 
@@ -43,23 +44,24 @@ class Publisher:
         self._ping_thread = ThreadPoolExecutor(1, thread_name_prefix="broker-ping")
         self._last_ping: tuple[float, bool] | None = None
 
-    async def send(self, job_id: uuid.UUID, attempt: int) -> None:
-        """Queues one wake-up. Raises `BrokerAway`."""
+    async def send(self, job_id: uuid.UUID, attempt: int, queue: str) -> None:
+        """Puts one wake-up into `queue`. Raises `BrokerAway`."""
         loop = asyncio.get_running_loop()
         try:
             await asyncio.wait_for(
-                loop.run_in_executor(self._threads, self._send, str(job_id), attempt), 4 * _SOCKET_TIMEOUT_S
+                loop.run_in_executor(self._threads, self._send, str(job_id), attempt, queue),
+                4 * _SOCKET_TIMEOUT_S,
             )
         except (OperationalError, redis.RedisError, OSError, TimeoutError) as error:
             raise BrokerAway(type(error).__name__) from error
 
-    def _send(self, job_id: str, attempt: int) -> None:
+    def _send(self, job_id: str, attempt: int, queue: str) -> None:
         # A connection of its own: a pooled one that broke would fail the first message after an outage.
         with self._app.connection_for_write() as connection:
             self._app.send_task(
                 TASK,
                 kwargs={"job_id": job_id, "attempt": attempt},
-                queue=QUEUE,
+                queue=QUEUE_PREFIX + queue,
                 connection=connection,
                 retry=False,
             )

@@ -39,7 +39,7 @@ async def _relay_one(sessions: SessionFactory, publisher: Publisher) -> bool:
             return False
         this_attempt = (Job.id == row.job_id, Job.attempt == row.attempt, Job.state == "queued")
         if await session.scalar(select(Job.id).where(*this_attempt)):  # else nobody needs the message
-            await publisher.send(row.job_id, row.attempt)
+            await publisher.send(row.job_id, row.attempt, row.queue)
             stamp = update(Job).where(*this_attempt).values(published_at=func.clock_timestamp())
             await session.execute(stamp.execution_options(synchronize_session=False))
         row.sent_at = func.clock_timestamp()

@@ -28,8 +28,11 @@ _read = [Depends(Requires("read"))]
 
 @router.post("", status_code=201, dependencies=_launch)
 async def submit_job(body: JobCreate, session: SessionDep, request: Request, once: OnceDep) -> JobRead:
-    """Queues a recipe for training. A runner is woken as soon as the broker can be reached."""
-    job = await service.submit(session, body, request.app.state.settings.max_attempts)
+    """Queues a recipe for training, or a command where the service allows them.
+
+    A runner is woken as soon as the broker can be reached.
+    """
+    job = await service.submit(session, body, request.app.state.settings)
     answer = JobRead.model_validate(job)
     await once.keep(answer)
     return answer
@@ -63,7 +66,7 @@ async def cancel_job(job: PathName, session: SessionDep) -> JobRead:
 @router.post("/{job}/claim", dependencies=_ingest)
 async def claim_job(job: PathName, body: Claim, session: SessionDep, request: Request) -> Claimed:
     """A runner takes an attempt. One wins; the others get 409."""
-    return await leases.claim(session, job, body, request.app.state.settings.lease_s)
+    return await leases.claim(session, job, body, request.app.state.settings)
 
 
 @router.post("/{job}/heartbeat", dependencies=_ingest)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from pydantic import ValidationError
 from sqlalchemy import func, select
@@ -13,9 +14,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 import rlcast.recipe
 from api.audit import service as audit
 from api.errors import Conflict, Invalid, NotFound
-from api.jobs import transitions
+from api.jobs import commands, transitions
 from api.jobs.models import ENDED, Job
-from api.jobs.schemas import JobCreate
+from api.jobs.schemas import Command, JobCreate, Resources
 from api.lookup import parse_id
 from api.paging import Sort, fetch_page
 from api.recipes import service as recipes
@@ -23,29 +24,92 @@ from api.recipes.models import Recipe
 from api.runs import service as runs
 from api.runs.models import Run
 from api.runs.schemas import RunCreate
+from api.settings import Settings
 
 
-async def submit(session: AsyncSession, fields: JobCreate, max_attempts: int) -> Job:
+@dataclass(frozen=True)
+class Plan:
+    """A checked job. `run` holds the fields of its run but for the name; `config` is what it will execute."""
+
+    kind: Literal["recipe", "command"]
+    recipe: str
+    description: str | None
+    config: dict[str, Any]
+    resources: Resources
+    run: dict[str, Any]
+
+
+async def submit(session: AsyncSession, fields: JobCreate, settings: Settings) -> Job:
     """Makes recipe version, run, job and wake-up in the session's transaction.
 
-    Raises `Invalid` with the recipe's errors, `Conflict` when the name is taken by another run.
+    Raises `Invalid` with the recipe's errors, `Conflict` when the name is taken by another run, `Forbidden`
+    for a command where the service does not allow them.
     """
-    config = _with_overrides(await _config(session, fields.recipe), fields.overrides)
-    checked = _check(config)
-    config = checked.model_dump(mode="json")  # with the defaults that this version of the code has
-    recipe, _ = await recipes.get_or_create(session, checked.name, config, checked.description or None)
-    run = await _make_run(session, recipe, checked, fields.name)
-    job = Job(name=run.name, run=run, recipe_id=recipe.id, config=config, max_attempts=max_attempts)
-    job.state, job.attempt, job.cancel_requested = "queued", 1, False
-    job.n_lost = job.n_wake_ups = 0
+    if fields.command is not None:
+        commands.check_allowed(settings)
+        plan = _command_plan(fields.command, fields.resources or Resources())
+    else:
+        plan = await _recipe_plan(session, fields)
+    if fields.max_gpu_hours is not None and not plan.resources.gpus:
+        raise Invalid.field("max_gpu_hours", "the job holds no GPU; use max_hours, or ask for gpus")
+    recipe, _ = await recipes.get_or_create(session, plan.recipe, plan.config, plan.description)
+    run = await _make_run(session, recipe, plan, fields.name)
+    job = _new_job(run, recipe, plan, fields)
+    job.max_attempts = settings.max_attempts
     session.add(job)
     await session.flush()
     transitions.wake_up(session, job)
     transitions.announce(session, job)
     audit.note(session, "job.submitted", job.name, job_id=str(job.id), recipe=recipe.name)
+    if fields.command is not None:
+        details = commands.audit_details(fields.command)
+        audit.note(session, "command.submitted", job.name, job_id=str(job.id), **details)
     await session.flush()
     await session.refresh(job)
     return job
+
+
+def _new_job(run: Run, recipe: Recipe, plan: Plan, fields: JobCreate) -> Job:
+    job = Job(name=run.name, run=run, recipe_id=recipe.id, config=plan.config, kind=plan.kind)
+    job.state, job.attempt, job.cancel_requested = "queued", 1, False
+    job.n_lost = job.n_wake_ups = 0
+    job.max_hours, job.max_gpu_hours, job.used_hours = fields.max_hours, fields.max_gpu_hours, 0.0
+    job.resources = plan.resources.model_dump(mode="json")
+    job.queue = fields.queue or ("gpu" if plan.resources.gpus else "cpu")
+    return job
+
+
+async def _recipe_plan(session: AsyncSession, fields: JobCreate) -> Plan:
+    assert fields.recipe is not None
+    checked = _check(_with_overrides(await _config(session, fields.recipe), fields.overrides))
+    on_gpus = checked.compute_unit == "gpu_hours"
+    return Plan(
+        kind="recipe",
+        recipe=checked.name,
+        description=checked.description or None,
+        config=checked.model_dump(mode="json"),  # with the defaults that this version of the code has
+        resources=fields.resources or Resources(gpus=checked.devices_held if on_gpus else 0),
+        run={
+            "benchmark": checked.benchmark,
+            "compute_unit": checked.compute_unit,
+            "model": checked.model.kind,
+            "task": checked.task.kind,
+            "seed": checked.seed,
+        },
+    )
+
+
+def _command_plan(command: Command, resources: Resources) -> Plan:
+    config = commands.config_of(command, resources)
+    fields = ("benchmark", "compute_unit", "model", "task", "seed")
+    return Plan(
+        kind="command",
+        recipe=commands.recipe_name(command),
+        description=None,
+        config=config,
+        resources=resources,
+        run={name: config[name] for name in fields},
+    )
 
 
 async def _config(session: AsyncSession, recipe: dict[str, Any] | str) -> dict[str, Any]:
@@ -78,9 +142,7 @@ def _check(config: dict[str, Any]) -> rlcast.recipe.Recipe:
         raise Invalid(f"{errors[0][0]}: {errors[0][1]}", code="invalid_recipe", errors=errors) from None
 
 
-async def _make_run(
-    session: AsyncSession, recipe: Recipe, checked: rlcast.recipe.Recipe, name: str | None
-) -> Run:
+async def _make_run(session: AsyncSession, recipe: Recipe, plan: Plan, name: str | None) -> Run:
     """The job's run, under `name` or the next free `<recipe>-<n>`.
 
     The recipe's lock, held since `get_or_create`, lets requests for one recipe take turns.
@@ -94,14 +156,7 @@ async def _make_run(
     while True:
         number += 1
         fields = RunCreate(
-            name=name or f"{recipe.name[:190]}-{number}",
-            recipe=recipe.name,
-            benchmark=checked.benchmark,
-            compute_unit=checked.compute_unit,  # type: ignore[arg-type]  # one of the units we know
-            model=checked.model.kind,
-            task=checked.task.kind,
-            seed=checked.seed,
-            source="job",
+            name=name or f"{recipe.name[:190]}-{number}", recipe=recipe.name, source="job", **plan.run
         )
         run = await runs.insert_new(session, recipe, fields)
         if run is not None:

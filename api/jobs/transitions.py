@@ -39,11 +39,14 @@ def announce(session: AsyncSession, job: Job) -> None:
     events.append(session, "job.changed", data, run_id=job.run_id)
 
 
-def wake_up(session: AsyncSession, job: Job) -> None:
-    """Has a message sent for the job's current attempt, in the transaction that makes it true."""
+def wake_up(session: AsyncSession, job: Job, queue: str | None = None) -> None:
+    """Has a message sent for the job's current attempt, in the transaction that makes it true.
+
+    It goes to the job's queue, or to `queue`.
+    """
     job.published_at = None
     job.n_wake_ups += 1
-    session.add(Outbox(job_id=job.id, attempt=job.attempt))
+    session.add(Outbox(job_id=job.id, attempt=job.attempt, queue=queue or job.queue))
 
 
 def start(session: AsyncSession, job: Job, runner: str, lease_s: float) -> uuid.UUID:
@@ -53,6 +56,7 @@ def start(session: AsyncSession, job: Job, runner: str, lease_s: float) -> uuid.
     job.runner = runner
     job.lease_token = uuid.uuid4()
     job.lease_expires_at = lease_end(lease_s)  # type: ignore[assignment]
+    job.held_since = server_time()  # type: ignore[assignment]
     job.started_at = job.started_at or server_time()  # type: ignore[assignment]
     announce(session, job)
     return job.lease_token
@@ -64,6 +68,7 @@ def end(session: AsyncSession, job: Job, state: str, error: str | None, exit_cod
     job.error = error
     job.exit_code = exit_code
     job.lease_expires_at = None
+    _book_hours(job)
     job.finished_at = server_time()  # type: ignore[assignment]
     announce(session, job)
 
@@ -75,10 +80,20 @@ def requeue(session: AsyncSession, job: Job) -> None:
     job.attempt += 1
     job.lease_token = None
     job.lease_expires_at = None
-    job.runner = None
+    job.runner = job.worker_id = job.devices = None
+    _book_hours(job)
+    job.queued_at = server_time()  # type: ignore[assignment]
     job.n_wake_ups = 0
     wake_up(session, job)
     announce(session, job)
+
+
+def _book_hours(job: Job) -> None:
+    """Adds the time that the current attempt was held to the job's."""
+    if job.held_since is not None:
+        held_s = func.extract("epoch", server_time() - Job.held_since)
+        job.used_hours = Job.used_hours + held_s / 3600
+        job.held_since = None
 
 
 def lose(session: AsyncSession, job: Job) -> None:

@@ -18,9 +18,11 @@ from rlcast.cli import (
     imports,
     jobs,
     recipe,
+    submit,
     sync,
     train,
     up,
+    workers,
 )
 from rlcast.cli.output import console, print_error
 from rlcast.errors import ExitCode, RlcastError
@@ -61,11 +63,13 @@ app.command("gate")(gate.gate_command)
 app.add_typer(baseline.app, name="baseline")
 app.command("import")(imports.import_command)
 app.command("sync")(sync.sync_command)
-app.command("submit")(jobs.submit_command)
+app.command("submit")(submit.submit_command)
 app.command("jobs")(jobs.jobs_command)
 app.command("cancel")(jobs.cancel_command)
 app.command("train")(train.train_command)
 app.add_typer(recipe.app, name="recipe")
+app.command("worker")(workers.worker_command)
+app.add_typer(workers.app, name="workers")
 app.command("up")(up.up_command)
 app.command("demo")(demo.demo_command)
 

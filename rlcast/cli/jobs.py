@@ -1,4 +1,4 @@
-"""`rlcast submit`, `rlcast jobs`, `rlcast cancel`."""
+"""`rlcast jobs`, `rlcast cancel`."""
 
 from __future__ import annotations
 
@@ -10,45 +10,15 @@ import typer
 from rich.table import Table
 
 from rlcast.cli.output import Json, console, print_json, rate
-from rlcast.cli.recipes import Overrides, RecipeFile, read_recipe
-from rlcast.errors import ExitCode
 
 _COLOURS = {
     "finished": "green",
+    "stopped": "yellow",
     "failed": "red",
     "cancelled": "yellow",
     "running": "cyan",
     "starting": "cyan",
 }
-
-
-def submit_command(
-    recipe: RecipeFile,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Name of the run (default: made from the recipe's).")
-    ] = None,
-    overrides: Overrides = None,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait for the end; exit 1 unless it finished.")
-    ] = False,
-    json_output: Json = False,
-) -> None:
-    """Queue a recipe for training on a runner."""
-    from rlcast.client import Client
-
-    checked = read_recipe(recipe, overrides)
-    with Client() as client:
-        job = client.submit(checked.model_dump(mode="json"), name)
-        if not json_output:
-            console.print(f"job {job['id']} for run {job['run_name']}: {job['state']}", markup=False)
-        if wait:
-            job = wait_for_end(client, job["id"])
-        if json_output:
-            print_json(job)
-        elif wait:
-            console.print(f"{job['state']}{': ' + job['error'] if job.get('error') else ''}", markup=False)
-    if wait and job["state"] != "finished":
-        raise typer.Exit(ExitCode.GATE_FAILED)
 
 
 def wait_for_end(client: Any, job_id: str, poll_s: float = 2.0) -> dict[str, Any]:
@@ -99,9 +69,15 @@ def jobs_table(items: list[dict[str, Any]]) -> Table:
             f"[{colour}]{item['state']}[/]",
             f"{item['attempt']}/{item['max_attempts']}",
             progress_words(item),
-            _plain((item.get("error") or "")[:60]),
+            _plain((item.get("error") or stop_words(item))[:60]),
         )
     return table
+
+
+def stop_words(job: dict[str, Any]) -> str:
+    """Which rule of its own stopped a job."""
+    rules = {"max_hours": "its hours are used up", "max_gpu_hours": "its GPU-hours are used up"}
+    return rules.get(job.get("stop_reason") or "", "")
 
 
 def progress_words(job: dict[str, Any]) -> str:

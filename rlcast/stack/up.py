@@ -248,13 +248,11 @@ class Stack:
 
 
 def worker_child(folder: DataFolder, env: dict[str, str], jobs_at_once: int) -> Child:
-    """The Celery worker that runs training jobs."""
+    """The worker that runs training jobs."""
     return Child(
         name="worker",
         argv=[
-            *(sys.executable, "-m", "celery", "-A", "runners.app", "worker"),
-            *("--queues", "rlcast", "--pool", "threads", "--concurrency", str(jobs_at_once)),
-            *("--without-mingle", "--without-gossip", "--loglevel", "INFO"),
+            *(sys.executable, "-m", "runners.worker", "--jobs-at-once", str(jobs_at_once)),
         ],
         log=folder.logs / "worker.log",
         env=env,

@@ -139,7 +139,7 @@ def broker() -> Iterator[Callable[[], str]]:
         def messages(self) -> list[tuple[str, int]]:
             """(job, attempt) of what waits in the queue, as a Celery worker would read it."""
             found = []
-            for raw in self.client().lrange("rlcast", 0, -1):  # type: ignore[union-attr]
+            for raw in self.client().lrange("rlcast.cpu", 0, -1):  # type: ignore[union-attr]
                 message = json.loads(raw)
                 assert message["content-type"] == "application/json"
                 assert message["headers"]["task"] == "rlcast.run_job"

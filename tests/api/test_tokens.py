@@ -16,13 +16,17 @@ NEEDS = {
         "GET /runs/{run}", "GET /runs/{run}/evaluations", "POST /forecasts", "GET /forecasts",
         "GET /forecasts/{forecast}", "POST /forecasts/{forecast}/verify", "GET /track-record", "GET /gates",
         "GET /gates/{gate}", "GET /baselines", "GET /baselines/{baseline}", "GET /jobs", "GET /jobs/{job}",
-        "GET /events",
+        "GET /events", "GET /workers", "GET /workers/{worker}",
     ],
     "ingest": [
         "POST /recipes", "POST /runs", "POST /runs/{run}/evaluations", "POST /jobs/{job}/claim",
-        "POST /jobs/{job}/heartbeat", "POST /jobs/{job}/finish",
+        "POST /jobs/{job}/heartbeat", "POST /jobs/{job}/finish", "POST /workers",
+        "POST /workers/{worker}/heartbeat",
     ],
-    "launch": ["POST /jobs", "POST /jobs/{job}/cancel", "POST /gates", "POST /baselines"],
+    "launch": [
+        "POST /jobs", "POST /jobs/{job}/cancel", "POST /gates", "POST /baselines",
+        "POST /workers/{worker}/drain",
+    ],
     "admin": ["GET /tokens", "POST /tokens", "DELETE /tokens/{token}", "GET /audit"],
 }  # fmt: skip
 

@@ -111,3 +111,24 @@ def test_data_of_the_first_schema_survives_every_step(database_url: str, sql: Ca
         assert {key: new[key] for key in old} == old
     assert migrate(database_url, "downgrade", "0001").returncode == 0
     assert rows() == before
+
+
+def test_stopped_jobs_and_workers_go_down_to_what_older_code_knows(
+    database_url: str, sql: Callable[..., Any]
+) -> None:
+    recipe, run, job, worker = (f"00000000-0000-7000-8000-00000000000{i}" for i in (1, 2, 3, 4))
+    sql(f"INSERT INTO recipes VALUES ('r', 1, 'h', NULL, NULL, '{recipe}', now())")
+    sql(f"""INSERT INTO runs (name, recipe_id, benchmark, compute_unit, tags, id)
+            VALUES ('run-1', '{recipe}', 'b', 'gpu_hours', '{{}}', '{run}')""")
+    sql(f"""INSERT INTO workers (name, hostname, devices, cpus, memory_gib, slots, versions, labels, queues,
+                                 last_heartbeat_at, id)
+            VALUES ('w', 'h', '[]', 1, 1, 1, '{{}}', '{{}}', '["cpu"]', now(), '{worker}')""")
+    sql(f"""INSERT INTO jobs (name, run_id, recipe_id, config, max_attempts, id, worker_id, state,
+                              stop_reason, created_at)
+            VALUES ('run-1', '{run}', '{recipe}', '{{}}', 3, '{job}', '{worker}', 'stopped', 'max_hours',
+                    '2026-01-02T03:04:05Z')""")
+    assert migrate(database_url, "downgrade", "0003").returncode == 0
+    assert sql("SELECT state, error FROM jobs") == [("cancelled", "stopped: max_hours")]
+    assert migrate(database_url, "upgrade").returncode == 0
+    assert sql("SELECT queued_at = created_at, queue, resources FROM jobs") == [(True, "cpu", {})]
+    assert sql("SELECT count(*) FROM workers") == [(0,)]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rlcast.client import Client
+from runners.allocation import Allocation
 from runners.process import WorkFolder, describe_exit, trainer_environment
 from runners.supervisor import Fenced, Lease, Supervisor
 
@@ -37,7 +38,7 @@ def claimed(service: Any, tmp_path: Path):
     folder.out.mkdir(parents=True)
 
     def supervisor() -> Supervisor:
-        return Supervisor(client, folder, lease, threading.Event())
+        return Supervisor(client, folder, lease, threading.Event(), Allocation(0, 1))
 
     return client, job, folder, supervisor
 
