@@ -35,7 +35,10 @@ class WarmStart(Part):
 
 
 class TinyQwen3(Part):
-    """A Qwen3 made on the spot, with a character-level tokenizer. The defaults give 0.34 M parameters."""
+    """A Qwen3 made on the spot, with a character-level tokenizer. The defaults give 0.34 M parameters.
+
+    Without a `warm_start` it begins with random weights.
+    """
 
     kind: Literal["tiny-qwen3"] = "tiny-qwen3"
     hidden_size: PositiveInt = 96
@@ -44,7 +47,7 @@ class TinyQwen3(Part):
     kv_heads: PositiveInt = 2
     head_dim: Annotated[int, Field(ge=2, multiple_of=2)] = 32
     intermediate_size: PositiveInt = 256
-    warm_start: WarmStart = WarmStart()
+    warm_start: WarmStart | None = WarmStart()
 
     @model_validator(mode="after")
     def _heads_share_keys(self) -> TinyQwen3:

@@ -94,6 +94,27 @@ def test_what_is_not_a_mapping_is_one_line(text: str) -> None:
             "recipe",
             "needs 14 tokens",
         ),
+        (
+            {"name": "a", "task": {"kind": "reasoning-gym", "generator": "chainsum"}},
+            "task.generator",
+            "did you mean `chain_sum`?",
+        ),
+        ({"name": "a", "task": {"kind": "jsonl", "file": "../etc/passwd.jsonl"}}, "task.file", "pattern"),
+        (
+            {"name": "a", "task": {"kind": "python", "entry_point": "os.system"}},
+            "task.entry_point",
+            "pattern",
+        ),
+        (
+            {"name": "a", "also_evaluate": [{"name": "b", "task": {"kind": "arithmetic", "digit": 2}}]},
+            "also_evaluate.0.task.digit",
+            "did you mean `digits`?",
+        ),
+        (
+            {"name": "a", "also_evaluate": [{"name": "b", "task": {"kind": "chess"}}]},
+            "also_evaluate.0.task",
+            "use one of `arithmetic`, `reasoning-gym`",
+        ),
         ({"name": "a", "precision": {"fp32_head": False}}, "precision", "needs compute: bfloat16"),
         ({"name": "../../etc"}, "name", "pattern"),
         ({}, "name", "required"),
