@@ -94,6 +94,15 @@ class Recipe(Part):
         return self
 
     @model_validator(mode="after")
+    def _vllm_knows_the_heads(self) -> Recipe:
+        if self.pipeline.generator == "vllm" and self.model.head_dim % 32:
+            raise ValueError(
+                f"model.head_dim: vLLM needs a multiple of 32, not {self.model.head_dim}; change it, or set "
+                "pipeline.generator: transformers"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _benchmarks_have_names_of_their_own(self) -> Recipe:
         names = [self.benchmark, *(benchmark.name for benchmark in self.also_evaluate)]
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -104,8 +113,15 @@ class Recipe(Part):
     @property
     def devices_held(self) -> int:
         """Cores (or GPUs) that the run holds, generators and trainers together."""
-        generator = self.pipeline.generator_threads if isinstance(self.pipeline, PipelineRl) else 0
-        return self.devices.threads + generator
+        generators = self.pipeline.generators if isinstance(self.pipeline, PipelineRl) else 0
+        return self.devices.threads + generators * self.generator_threads
+
+    @property
+    def generator_threads(self) -> int:
+        """Cores of one generator; without pipelining it takes turns with the trainer on the trainer's."""
+        if isinstance(self.pipeline, PipelineRl):
+            return self.pipeline.generator_threads
+        return self.devices.threads
 
     @property
     def compute_unit(self) -> str:

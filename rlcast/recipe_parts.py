@@ -134,24 +134,33 @@ class Sampling(Part):
     max_new_tokens: PositiveInt = 8
 
 
+GeneratorKind = Literal["transformers", "vllm"]
+
+
 class PpoOffPolicy(Part):
     """Generation and training take turns: k batches of prompts are sampled by one policy, then k updates use
     one batch each, so that the last update is k - 1 steps off-policy. k = 1 is on-policy.
+
+    `generator` says what samples: transformers in the trainer's process, or vLLM in one of its own.
     """
 
     mode: Literal["ppo-off-policy"] = "ppo-off-policy"
     k: Annotated[int, Field(ge=1, le=8)] = 1
+    generator: GeneratorKind = "transformers"
 
 
 class PipelineRl(Part):
-    """A generator process of its own samples all the time and takes new weights in the middle of completions.
+    """Generator processes sample all the time and take new weights in the middle of completions.
 
-    No token that is trained on is more than k optimiser steps old. The generator holds `generator_threads`
-    cores besides those of `devices`; they count as compute.
+    No token that is trained on is more than k optimiser steps old. Each of the `generators` holds
+    `generator_threads` cores besides those of `devices`; they count as compute. `generator` says what
+    samples in them: transformers or vLLM.
     """
 
     mode: Literal["pipeline-rl"]
     k: Annotated[int, Field(ge=1, le=8)] = 8
+    generator: GeneratorKind = "transformers"
+    generators: Annotated[int, Field(ge=1, le=64)] = 1
     generator_threads: PositiveInt = 1
 
 

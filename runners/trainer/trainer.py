@@ -11,14 +11,14 @@ import torch
 
 from rlcast.errors import InputError
 from rlcast.recipe import Recipe
-from rlcast.recipe_parts import PipelineRl
+from rlcast.recipe_parts import PipelineRl, PpoOffPolicy
 from runners.trainer.benchmarks import Exams
 from runners.trainer.checkpoint import Checkpoint, CheckpointStore
 from runners.trainer.evaluate import evaluate
 from runners.trainer.events import EventLog
 from runners.trainer.flops import FlopCounter
 from runners.trainer.generator import TorchGenerator, interruption_of
-from runners.trainer.generator_process import GeneratorProcess
+from runners.trainer.generator_pool import GeneratorPool
 from runners.trainer.learner import Learner, UpdateStats
 from runners.trainer.meter import Meter
 from runners.trainer.model import build_model, load_parameters, parameters_of
@@ -29,6 +29,7 @@ from runners.trainer.stats import rollout_stats
 from runners.trainer.stopping import StopFlag, Stopped
 from runners.trainer.tokenizer import CharTokenizer
 from runners.trainer.types import Group
+from runners.trainer.vllm_process import require_vllm
 from runners.trainer.warm_start import warm_start
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,8 @@ class Trainer:
         self._recipe = recipe
         self._events = events
         self._stop = stop
+        if recipe.pipeline.generator == "vllm":
+            require_vllm()
         self._exams = Exams(recipe)
         self._task, self._grader = self._exams.own.task, self._exams.own.grader
         self._tokenizer = CharTokenizer(self._exams.alphabet)
@@ -120,10 +123,11 @@ class Trainer:
     def _make_rollouts(self) -> Rollouts:
         """Starts the generator and refuses to go on when it disagrees with the trainer."""
         prompts = self._task.heldout_prompts()[:8]
-        if not isinstance(self._recipe.pipeline, PipelineRl):
+        pipeline = self._recipe.pipeline
+        if isinstance(pipeline, PpoOffPolicy) and pipeline.generator == "transformers":
             probe(self.model, self._generator, prompts)
-            return OffPolicyBatches(self._recipe, self._prompts, self._generator, self._grader)
-        generator = GeneratorProcess(
+            return OffPolicyBatches(self._recipe, self._prompts, self._generator, self._grader, self.model)
+        generator = GeneratorPool(
             self._recipe, self.model, self.step, self._tokenizer.alphabet, self._max_length
         )
         try:
@@ -131,7 +135,8 @@ class Trainer:
         except BaseException:
             generator.close()
             raise
-        return PipelinedBatches(self._recipe, self._prompts, generator, self._grader, self.model)
+        kind = PipelinedBatches if isinstance(pipeline, PipelineRl) else OffPolicyBatches
+        return kind(self._recipe, self._prompts, generator, self._grader, self.model)
 
     def _evaluate(self) -> None:
         """Scores the held-out prompts, writes a checkpoint, and only then publishes the scores."""

@@ -28,7 +28,7 @@ def test_a_name_is_enough() -> None:
 def test_the_kind_may_be_left_out_where_it_is_the_default() -> None:
     recipe = Recipe.model_validate({"name": "a", "loss": {"cispo_cap": 4}, "pipeline": {"k": 2}})
     assert recipe.loss.model_dump() == {"kind": "cispo", "cispo_cap": 4.0, "floor": 0.0}
-    assert recipe.pipeline.model_dump() == {"mode": "ppo-off-policy", "k": 2}
+    assert recipe.pipeline.model_dump() == {"mode": "ppo-off-policy", "k": 2, "generator": "transformers"}
 
 
 def test_yaml_round_trip_keeps_every_value() -> None:
@@ -115,6 +115,12 @@ def test_what_is_not_a_mapping_is_one_line(text: str) -> None:
             "also_evaluate.0.task",
             "use one of `arithmetic`, `reasoning-gym`",
         ),
+        (
+            {"name": "a", "pipeline": {"generator": "vllm"}, "model": {"head_dim": 16}},
+            "recipe",
+            "multiple of 32",
+        ),
+        ({"name": "a", "pipeline": {"generator": "sglang"}}, "pipeline.generator", "'vllm'"),
         ({"name": "a", "precision": {"fp32_head": False}}, "precision", "needs compute: bfloat16"),
         ({"name": "../../etc"}, "name", "pattern"),
         ({}, "name", "required"),
