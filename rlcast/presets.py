@@ -40,8 +40,8 @@ _COMMON: Config = {
 }
 _BFLOAT16: Config = {"compute": "bfloat16", "fp32_head": False}
 _FP32_HEAD: Config = {"compute": "bfloat16", "fp32_head": True}
-_OFF_POLICY_8: Config = {"mode": "ppo-off-policy", "k": 8}
-_PIPELINE_8: Config = {"mode": "pipeline-rl", "k": 8}
+_OFF_POLICY_8: Config = {"mode": "ppo-off-policy", "k": 8, "generator": "vllm"}
+_PIPELINE_8: Config = {"mode": "pipeline-rl", "k": 8, "generator": "vllm"}
 _DAPO: Config = {"kind": "dapo", "clip_low": 0.2, "clip_high": 0.26}
 _CISPO: Config = {"kind": "cispo", "cispo_cap": 5.0, "floor": 0.0}
 
@@ -108,6 +108,8 @@ def preset(name: str, tiny: bool = False) -> Recipe:
 def _made_tiny(config: Config) -> Config:
     """Keeps every ingredient and shrinks sizes: tokens by about 500, the batch to two thirds, 300 steps.
 
+    They sample with transformers, which is installed wherever the trainer is.
+
     The learning rate is that of a model of 0.34 M parameters, and there are few enough prompts that each is
     visited several times, without which No-Positive-Resampling would do nothing.
     """
@@ -119,6 +121,7 @@ def _made_tiny(config: Config) -> Config:
     return {
         **config,
         "steps": 300,
+        "pipeline": {**config["pipeline"], "generator": "transformers"},
         "task": {"digits": 3, "thinking": True, "train_prompts": 2000},
         "sampling": {"prompts_per_step": prompts, "samples_per_prompt": 16, "max_new_tokens": 34},
         "length": lengths[config["length"]["kind"]],

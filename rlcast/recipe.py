@@ -37,6 +37,7 @@ from rlcast.recipe_parts import (
     Sampling,
     TinyQwen3,
 )
+from rlcast.recipe_tasks import Benchmark, TaskSpec
 
 
 class Recipe(Part):
@@ -50,7 +51,8 @@ class Recipe(Part):
     devices: Devices = Devices()
     model: TinyQwen3 = TinyQwen3()
     precision: Precision = Precision()
-    task: Arithmetic = Arithmetic()
+    task: TaskSpec = Arithmetic()
+    also_evaluate: Annotated[tuple[Benchmark, ...], Field(max_length=20)] = ()
     sampling: Sampling = Sampling()
     length: LengthControl | None = None
     pipeline: Pipeline = PpoOffPolicy()
@@ -65,10 +67,15 @@ class Recipe(Part):
     @model_validator(mode="before")
     @classmethod
     def _name_the_default_kinds(cls, data: Any) -> Any:
-        """`loss: {cispo_cap: 4}` means cispo and `pipeline: {k: 4}` means ppo-off-policy, the defaults."""
+        """`loss: {cispo_cap: 4}` means cispo, `pipeline: {k: 4}` means ppo-off-policy, `task: {digits: 2}`
+        means arithmetic: the defaults."""
         if not isinstance(data, dict):
             return data
-        defaults = {"loss": ("kind", "cispo"), "pipeline": ("mode", "ppo-off-policy")}
+        defaults = {
+            "loss": ("kind", "cispo"),
+            "pipeline": ("mode", "ppo-off-policy"),
+            "task": ("kind", "arithmetic"),
+        }
         filled = {
             part: {tag: value, **data[part]}
             for part, (tag, value) in defaults.items()
@@ -79,18 +86,42 @@ class Recipe(Part):
     @model_validator(mode="after")
     def _interruption_leaves_room(self) -> Recipe:
         if isinstance(self.length, Interruption):
-            if not self.task.thinking:
+            if not isinstance(self.task, Arithmetic) or not self.task.thinking:
                 raise ValueError("length: interruption needs a task that thinks; set task.thinking: true")
             needed = self.length.max_tokens + len(self.length.phrase) + self.task.digits + 2
             if self.sampling.max_new_tokens < needed:
                 raise ValueError(f"sampling.max_new_tokens: an interrupted completion needs {needed} tokens")
         return self
 
+    @model_validator(mode="after")
+    def _vllm_knows_the_heads(self) -> Recipe:
+        if self.pipeline.generator == "vllm" and self.model.head_dim % 32:
+            raise ValueError(
+                f"model.head_dim: vLLM needs a multiple of 32, not {self.model.head_dim}; change it, or set "
+                "pipeline.generator: transformers"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _benchmarks_have_names_of_their_own(self) -> Recipe:
+        names = [self.benchmark, *(benchmark.name for benchmark in self.also_evaluate)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"also_evaluate: two benchmarks are named {twice[0]!r}; give each its own name")
+        return self
+
     @property
     def devices_held(self) -> int:
         """Cores (or GPUs) that the run holds, generators and trainers together."""
-        generator = self.pipeline.generator_threads if isinstance(self.pipeline, PipelineRl) else 0
-        return self.devices.threads + generator
+        generators = self.pipeline.generators if isinstance(self.pipeline, PipelineRl) else 0
+        return self.devices.threads + generators * self.generator_threads
+
+    @property
+    def generator_threads(self) -> int:
+        """Cores of one generator; without pipelining it takes turns with the trainer on the trainer's."""
+        if isinstance(self.pipeline, PipelineRl):
+            return self.pipeline.generator_threads
+        return self.devices.threads
 
     @property
     def compute_unit(self) -> str:
@@ -142,14 +173,15 @@ _TAGS = {
     "loss": ("cispo", "dapo", "grpo", "gspo", "reinforce"),
     "pipeline": ("ppo-off-policy", "pipeline-rl"),
     "length": ("interruption", "penalty"),
+    "task": ("arithmetic", "reasoning-gym", "jsonl", "python"),
 }
 _AMBIGUOUS = {"epsilon", "epsilon_high", "epsilon_low", "eps_max", "eps_clip", "clip_ratio", "ratio_clip_max"}
 
 
 def _field(loc: tuple[int | str, ...]) -> str:
     """A dotted path as the user wrote it: pydantic also names the branch of a union, which is dropped."""
-    tags = _TAGS.get(str(loc[0]), ()) if loc else ()
-    parts = [str(part) for i, part in enumerate(loc) if not (i == 1 and part in tags)]
+    pairs = zip(("", *loc), loc, strict=False)
+    parts = [str(part) for before, part in pairs if part not in _TAGS.get(str(before), ())]
     return ".".join(parts) or "recipe"
 
 
@@ -173,9 +205,13 @@ def _message(error: Any) -> str:
 
 def _tags(error: Any) -> str:
     """The kinds of the union in which the error lies."""
-    return ", ".join(f"`{tag}`" for tag in _TAGS[str(error["loc"][0])])
+    union = next(str(part) for part in reversed(error["loc"]) if part in _TAGS)
+    return ", ".join(f"`{tag}`" for tag in _TAGS[union])
 
 
 def _all_field_names() -> list[str]:
-    parts: list[type[BaseModel]] = [Recipe, *Part.__subclasses__()]
-    return sorted({name for part in parts for name in part.model_fields})
+    return sorted({name for part in _with_subclasses(Part) for name in part.model_fields})
+
+
+def _with_subclasses(part: type[BaseModel]) -> list[type[BaseModel]]:
+    return [part, *(deeper for child in part.__subclasses__() for deeper in _with_subclasses(child))]

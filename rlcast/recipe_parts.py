@@ -35,7 +35,10 @@ class WarmStart(Part):
 
 
 class TinyQwen3(Part):
-    """A Qwen3 made on the spot, with a character-level tokenizer. The defaults give 0.34 M parameters."""
+    """A Qwen3 made on the spot, with a character-level tokenizer. The defaults give 0.34 M parameters.
+
+    Without a `warm_start` it begins with random weights.
+    """
 
     kind: Literal["tiny-qwen3"] = "tiny-qwen3"
     hidden_size: PositiveInt = 96
@@ -44,7 +47,7 @@ class TinyQwen3(Part):
     kv_heads: PositiveInt = 2
     head_dim: Annotated[int, Field(ge=2, multiple_of=2)] = 32
     intermediate_size: PositiveInt = 256
-    warm_start: WarmStart = WarmStart()
+    warm_start: WarmStart | None = WarmStart()
 
     @model_validator(mode="after")
     def _heads_share_keys(self) -> TinyQwen3:
@@ -131,24 +134,33 @@ class Sampling(Part):
     max_new_tokens: PositiveInt = 8
 
 
+GeneratorKind = Literal["transformers", "vllm"]
+
+
 class PpoOffPolicy(Part):
     """Generation and training take turns: k batches of prompts are sampled by one policy, then k updates use
     one batch each, so that the last update is k - 1 steps off-policy. k = 1 is on-policy.
+
+    `generator` says what samples: transformers in the trainer's process, or vLLM in one of its own.
     """
 
     mode: Literal["ppo-off-policy"] = "ppo-off-policy"
     k: Annotated[int, Field(ge=1, le=8)] = 1
+    generator: GeneratorKind = "transformers"
 
 
 class PipelineRl(Part):
-    """A generator process of its own samples all the time and takes new weights in the middle of completions.
+    """Generator processes sample all the time and take new weights in the middle of completions.
 
-    No token that is trained on is more than k optimiser steps old. The generator holds `generator_threads`
-    cores besides those of `devices`; they count as compute.
+    No token that is trained on is more than k optimiser steps old. Each of the `generators` holds
+    `generator_threads` cores besides those of `devices`; they count as compute. `generator` says what
+    samples in them: transformers or vLLM.
     """
 
     mode: Literal["pipeline-rl"]
     k: Annotated[int, Field(ge=1, le=8)] = 8
+    generator: GeneratorKind = "transformers"
+    generators: Annotated[int, Field(ge=1, le=64)] = 1
     generator_threads: PositiveInt = 1
 
 

@@ -106,6 +106,7 @@ class _Printer:
     def __init__(self, spool: Spool, unit: str) -> None:
         self.spool = spool
         self.unit = unit
+        self._benchmark = ""  # the recipe's own, which comes first
         self._last_progress = time.monotonic()
 
     def print_new(self) -> None:
@@ -118,9 +119,11 @@ class _Printer:
         data = event.data
         if event.kind == "evaluation":
             compute = data["compute"].get(self.unit, 0.0)
+            self._benchmark = self._benchmark or data["benchmark"]
+            other = f"  {data['benchmark']}" if data["benchmark"] != self._benchmark else ""
             console.print(
                 f"step {data['step']:>5}  {amount(compute):>9} {unit_label(self.unit)}  "
-                f"pass rate {rate(data['pass_rate'])}",
+                f"pass rate {rate(data['pass_rate'])}{other}",
                 markup=False,
             )
         elif event.kind == "failed":
@@ -131,12 +134,19 @@ class _Printer:
 
 
 def evaluations(events: Path) -> Iterator[dict[str, Any]]:
-    """The evaluations of an event file; of a step that was evaluated again, the later one."""
+    """The evaluations of an event file on the recipe's own benchmark, which is always evaluated first.
+
+    Of a step that was evaluated again, the later one.
+    """
+    benchmark: str | None = None
     by_step: dict[int, dict[str, Any]] = {}
     spool = Spool(events)
     while found := spool.pending():
         for event in found:
-            if event.kind == "evaluation":
+            if event.kind != "evaluation":
+                continue
+            benchmark = benchmark or str(event.data["benchmark"])
+            if event.data["benchmark"] == benchmark:
                 by_step[int(event.data["step"])] = event.data
         spool.mark_delivered(found[-1])
     yield from (by_step[step] for step in sorted(by_step))

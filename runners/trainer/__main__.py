@@ -92,6 +92,10 @@ def _train(recipe: Recipe, out: Path) -> int:
     except Stopped:
         log.info("stopped on request")
         return EXIT_STOPPED
+    except InputError as error:
+        events.append("failed", {"error": str(error)})
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        return EXIT_USAGE
     except Exception as error:
         log.exception("training failed")
         events.append("failed", {"error": _one_line(error)})

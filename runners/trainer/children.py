@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing as mp
 import multiprocessing.connection
 import os
@@ -10,6 +11,8 @@ import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
+
+import psutil
 
 
 class ChildDied(RuntimeError):
@@ -25,14 +28,23 @@ class Child:
 
     The child ends itself the moment its parent is gone (also after kill -9), ignores Ctrl-C (the parent
     decides), and is killed by `close()`.
+
+    What the child starts itself does not outlive it either, once `remember_descendants()` has seen it: an
+    engine that is left alone would go on holding memory and cores (vllm-project/vllm issue 34643).
+
+    may_have_children: whether it starts processes itself, which multiprocessing allows only to those that
+    are not daemons: then `close()` must be called, or the parent waits for it when it ends.
     """
 
-    def __init__(self, name: str, target: Callable[..., None], *arguments: Any) -> None:
+    def __init__(
+        self, name: str, target: Callable[..., None], *arguments: Any, may_have_children: bool = False
+    ) -> None:
         self.name = name
         self.connection, theirs = mp.get_context("spawn").Pipe()
         self._process = mp.get_context("spawn").Process(
-            target=_run, args=(target, theirs, *arguments), name=name, daemon=True
+            target=_run, args=(target, theirs, *arguments), name=name, daemon=not may_have_children
         )
+        self._descendants: list[psutil.Process] = []
         self._process.start()
         theirs.close()  # so that reading ends when the child does
 
@@ -55,10 +67,17 @@ class Child:
         self._process.join(timeout=5)
         return ChildDied(f"{self.name}: the process died ({_describe(self._process.exitcode)})")
 
+    def remember_descendants(self) -> None:
+        """Notes the processes that the child has started, to be killed with it, also when it has died."""
+        self._descendants = _descendants(self._process.pid)
+
     def close(self) -> None:
         """Kills the process: what it does holds nothing that must be saved."""
+        if self._process.is_alive():
+            self.remember_descendants()
         self._process.kill()
         self._process.join()
+        _kill(self._descendants)
         self.connection.close()
 
 
@@ -79,4 +98,19 @@ def _end_with_parent() -> None:
     parent = mp.parent_process()
     if parent is not None:
         mp.connection.wait([parent.sentinel])
+    _kill(_descendants(os.getpid()))
     os._exit(1)
+
+
+def _descendants(pid: int | None) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _kill(processes: list[psutil.Process]) -> None:
+    """psutil compares start times, so that a process which took over a number is never killed."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()

@@ -42,8 +42,10 @@ class EventLog:
         os.fsync(self._file.fileno())
         self.events.append(event)
 
-    def evaluated_steps(self) -> set[int]:
-        return {event["data"]["step"] for event in self.events if event["kind"] == "evaluation"}
+    def evaluated(self) -> set[tuple[str, int]]:
+        """The benchmarks and steps that have an evaluation."""
+        found = (event["data"] for event in self.events if event["kind"] == "evaluation")
+        return {(data["benchmark"], data["step"]) for data in found}
 
     def is_finished(self) -> bool:
         return bool(self.events) and self.events[-1]["kind"] == "finished"

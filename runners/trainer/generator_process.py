@@ -8,45 +8,27 @@ from __future__ import annotations
 
 import multiprocessing as mp
 import queue
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any
 
 import torch
 
 from rlcast.recipe import Recipe
-from rlcast.recipe_parts import PipelineRl
 from runners.trainer.children import Child
 from runners.trainer.generator import TorchGenerator, interruption_of
+from runners.trainer.messages import Finished, Request
 from runners.trainer.model import build_model
 from runners.trainer.tokenizer import CharTokenizer
-from runners.trainer.types import Group, Prompt
 from runners.trainer.weights import WeightMailbox
 
 GROUP_TIMEOUT_S = 300.0
-_START_TIMEOUT_S = 120.0
-
-
-@dataclass(frozen=True)
-class Request:
-    """A prompt to be sampled; `order` says for which place in the training order."""
-
-    order: int
-    prompt: Prompt
-    samples: int
-    seed: int
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A request's group, and for how long the generator has worked since it started, in seconds."""
-
-    order: int
-    group: Group
-    busy_seconds: float
+_START_TIMEOUT_S = 300.0
 
 
 class GeneratorProcess:
@@ -56,15 +38,37 @@ class GeneratorProcess:
     """
 
     def __init__(
-        self, recipe: Recipe, model: torch.nn.Module, version: int, alphabet: str, max_length: int
+        self,
+        recipe: Recipe,
+        model: torch.nn.Module,
+        version: int,
+        alphabet: str,
+        max_length: int,
+        index: int = 0,
+        name: str = "generator",
     ) -> None:
         context = mp.get_context("spawn")
         self._mailbox = WeightMailbox(model, context.Lock())
         self._running = context.Event()
         self._running.set()
         self._mailbox.push(model, version)
-        self._child = Child("generator", _serve, recipe, alphabet, max_length, self._mailbox, self._running)
+        self._folder = tempfile.TemporaryDirectory(prefix="rlcast-weights-")
+        arguments = (recipe, alphabet, max_length, self._mailbox, self._running)
+        if recipe.pipeline.generator == "vllm":
+            place = (index, Path(self._folder.name), recipe.generator_threads)
+            self._child = Child(name, _serve_vllm, *arguments, *place, may_have_children=True)
+        else:
+            self._child = Child(name, _serve, *arguments)
+
+    @property
+    def connection(self) -> Connection:
+        """Becomes readable when a group is finished, or when the process has died."""
+        return self._child.connection
+
+    def wait_until_ready(self) -> None:
+        """Raises `ChildDied` or `TimedOut` when it does not come up."""
         self._child.receive(_START_TIMEOUT_S, "start")
+        self._child.remember_descendants()
 
     def request(self, requests: Sequence[Request]) -> None:
         if requests:
@@ -74,14 +78,6 @@ class GeneratorProcess:
         """The next finished groups, in any order."""
         finished: list[Finished] = self._child.receive(timeout_s, "finished group")
         return finished
-
-    def generate(self, prompts: Sequence[Prompt], samples_per_prompt: int, seed: int) -> list[Group]:
-        """Requests and waits. Only while nothing else is requested."""
-        self.request([Request(i, prompt, samples_per_prompt, seed) for i, prompt in enumerate(prompts)])
-        groups: dict[int, Group] = {}
-        while len(groups) < len(prompts):
-            groups |= {finished.order: finished.group for finished in self.receive()}
-        return [groups[i] for i in range(len(prompts))]
 
     def push(self, model: torch.nn.Module, version: int) -> float:
         """New weights, used from the next token on. Returns the seconds it took."""
@@ -96,6 +92,7 @@ class GeneratorProcess:
 
     def close(self) -> None:
         self._child.close()
+        self._folder.cleanup()
 
 
 class _Worker:
@@ -161,8 +158,7 @@ def _serve(
     mailbox: WeightMailbox,
     running: Event,
 ) -> None:
-    assert isinstance(recipe.pipeline, PipelineRl)
-    torch.set_num_threads(recipe.pipeline.generator_threads)
+    torch.set_num_threads(recipe.generator_threads)
     tokenizer = CharTokenizer(alphabet)
     model = build_model(recipe.model, recipe.precision, tokenizer.vocab_size, max_length)
     worker = _Worker(connection, mailbox, running)
@@ -175,3 +171,9 @@ def _serve(
     )
     connection.send("ready")
     worker.serve(generator, recipe.sampling.prompts_per_step)
+
+
+def _serve_vllm(*arguments: Any) -> None:
+    from runners.trainer.vllm_process import serve_vllm
+
+    serve_vllm(*arguments)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 
 from runners.trainer.generator import Generator
-from runners.trainer.generator_process import GeneratorProcess
+from runners.trainer.generator_pool import GeneratorPool
 from runners.trainer.learner import token_logprobs
 from runners.trainer.model import load_parameters, parameters_of
 from runners.trainer.types import Group, Prompt
@@ -51,7 +51,7 @@ def probe(model: torch.nn.Module, generator: Generator, prompts: Sequence[Prompt
 
 
 def probe_across_push(
-    model: torch.nn.Module, generator: GeneratorProcess, version: int, prompts: Sequence[Prompt]
+    model: torch.nn.Module, generator: GeneratorPool, version: int, prompts: Sequence[Prompt]
 ) -> None:
     """Probes the first weights, then clearly different ones after a push, and pushes the first ones back."""
     probe(model, generator, prompts)

@@ -10,8 +10,9 @@ import torch
 
 from rlcast.recipe import Recipe
 from runners.trainer.generator import Generator
-from runners.trainer.generator_process import Finished, GeneratorProcess, Request
+from runners.trainer.generator_pool import GeneratorPool
 from runners.trainer.grading import Grader
+from runners.trainer.messages import Finished, Request
 from runners.trainer.prompts import PromptStream, Ticket
 from runners.trainer.seeding import derived_seed
 from runners.trainer.types import Group
@@ -42,13 +43,24 @@ class Rollouts(Protocol):
 
 
 class OffPolicyBatches:
-    """PPO-off-policy-k: k batches are sampled at once by the current policy, then used one update each."""
+    """PPO-off-policy-k: k batches are sampled at once by the current policy, then used one update each.
 
-    def __init__(self, recipe: Recipe, prompts: PromptStream, generator: Generator, grader: Grader) -> None:
+    A generator in another process gets the weights of `model` before each time that it samples.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        prompts: PromptStream,
+        generator: Generator,
+        grader: Grader,
+        model: torch.nn.Module,
+    ) -> None:
         self._recipe = recipe
         self._prompts = prompts
         self._generator = generator
         self._grader = grader
+        self._model = model
         self._waiting: list[Group] = []
 
     def next_batch(self, step: int) -> list[Group]:
@@ -64,6 +76,8 @@ class OffPolicyBatches:
         batches = min(self._recipe.pipeline.k, self._recipe.steps - step)
         tickets = self._prompts.take(sampling.prompts_per_step * batches)
         seed = derived_seed("training", self._recipe.seed, tickets[0].position)
+        if isinstance(self._generator, GeneratorPool):
+            self._generator.push(self._model, step)
         groups = self._generator.generate(
             [ticket.prompt for ticket in tickets], sampling.samples_per_prompt, seed
         )
@@ -87,7 +101,20 @@ class OffPolicyBatches:
         self._prompts.load_state(state["prompts"])
         self._waiting = [Group.from_dict(group) for group in state["waiting"]]
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        if isinstance(self._generator, GeneratorPool):
+            self._generator.close()
+
+
+def check_lag(groups: list[Group], step: int, k: int) -> None:
+    """Raises when a token's weights are more than k steps old, or newer than the trainer's."""
+    for group in groups:
+        lags = [step - version for sample in group.samples for version in sample.versions]
+        if not 0 <= min(lags) <= max(lags) <= k:
+            raise RuntimeError(
+                f"pipeline.k: the tokens of prompt {group.prompt.id} were sampled by weights {min(lags)} to "
+                f"{max(lags)} steps old, 0 to {k} are allowed; the generator did not take what it was sent"
+            )
 
 
 @dataclass
@@ -112,7 +139,7 @@ class PipelinedBatches:
         self,
         recipe: Recipe,
         prompts: PromptStream,
-        generator: GeneratorProcess,
+        generator: GeneratorPool,
         grader: Grader,
         model: torch.nn.Module,
     ) -> None:
@@ -137,6 +164,7 @@ class PipelinedBatches:
         self._times.waiting += time.monotonic() - began
         self._outstanding = self._outstanding[len(batch) :]
         groups = [self._ready.pop(ticket.position) for ticket in batch]
+        check_lag(groups, step, self._recipe.pipeline.k)
         self._grader.grade(groups)
         self._prompts.table.record(groups)
         return groups

@@ -6,6 +6,7 @@ import random
 from typing import Protocol
 
 from rlcast.recipe_parts import ALPHABET, THINK_END, Arithmetic
+from runners.trainer.grading import GradeAnswer
 from runners.trainer.seeding import derived_seed
 from runners.trainer.types import Prompt
 
@@ -15,6 +16,7 @@ class Task(Protocol):
 
     alphabet: str
     train_size: int
+    fingerprint: str  # of the questions: a run must not go on with others
 
     def train_prompt(self, position: int, seed: int) -> Prompt:
         """The prompt at a position of the endless training order; every epoch has its own order."""
@@ -30,8 +32,9 @@ class Task(Protocol):
         """What supervised training shows for a question: the thinking, if any, and the answer."""
         ...
 
-    def grade(self, prompt: Prompt, completion: str) -> float:
-        """1.0 for a right answer, 0.0 for a wrong or unparsable one."""
+    @property
+    def grade(self) -> GradeAnswer:
+        """1.0 for a right answer, 0.0 for a wrong or unparsable one. Is pickled to the grader's process."""
         ...
 
 
@@ -58,6 +61,7 @@ class ArithmeticTask:
         self._heldout = frozenset(self._heldout_ids)
         self._train_ids = ids[spec.heldout_prompts :]
         self.train_size = spec.train_prompts
+        self.fingerprint = f"arithmetic {spec.digits} {spec.seed} {spec.train_prompts} {spec.heldout_prompts}"
         self._order: tuple[tuple[int, int], list[int]] | None = None
 
     def _prompt(self, prompt_id: int) -> Prompt:

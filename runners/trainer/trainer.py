@@ -9,15 +9,16 @@ from typing import Any
 
 import torch
 
+from rlcast.errors import InputError
 from rlcast.recipe import Recipe
-from rlcast.recipe_parts import PipelineRl
+from rlcast.recipe_parts import PipelineRl, PpoOffPolicy
+from runners.trainer.benchmarks import Exams
 from runners.trainer.checkpoint import Checkpoint, CheckpointStore
 from runners.trainer.evaluate import evaluate
 from runners.trainer.events import EventLog
 from runners.trainer.flops import FlopCounter
 from runners.trainer.generator import TorchGenerator, interruption_of
-from runners.trainer.generator_process import GeneratorProcess
-from runners.trainer.grading import GraderProcess
+from runners.trainer.generator_pool import GeneratorPool
 from runners.trainer.learner import Learner, UpdateStats
 from runners.trainer.meter import Meter
 from runners.trainer.model import build_model, load_parameters, parameters_of
@@ -26,9 +27,9 @@ from runners.trainer.prompts import PassRateTable, PromptStream
 from runners.trainer.rollouts import OffPolicyBatches, PipelinedBatches, Rollouts
 from runners.trainer.stats import rollout_stats
 from runners.trainer.stopping import StopFlag, Stopped
-from runners.trainer.tasks import ArithmeticTask
 from runners.trainer.tokenizer import CharTokenizer
 from runners.trainer.types import Group
+from runners.trainer.vllm_process import require_vllm
 from runners.trainer.warm_start import warm_start
 
 log = logging.getLogger(__name__)
@@ -48,15 +49,17 @@ class Trainer:
         self._recipe = recipe
         self._events = events
         self._stop = stop
-        self._task = ArithmeticTask(recipe.task)
-        self._tokenizer = CharTokenizer(self._task.alphabet)
-        self._max_length = self._longest_prompt() + recipe.sampling.max_new_tokens
+        if recipe.pipeline.generator == "vllm":
+            require_vllm()
+        self._exams = Exams(recipe)
+        self._task, self._grader = self._exams.own.task, self._exams.own.grader
+        self._tokenizer = CharTokenizer(self._exams.alphabet)
+        self._max_length = 1 + self._exams.longest_prompt() + recipe.sampling.max_new_tokens
         self.model = build_model(recipe.model, recipe.precision, self._tokenizer.vocab_size, self._max_length)
         self._generator = TorchGenerator(
             self.model, self._tokenizer, recipe.sampling.max_new_tokens,
             newest_version=lambda: self.step, interruption=interruption_of(recipe),
         )  # fmt: skip
-        self._grader = GraderProcess(self._task.grade, recipe.task.grader_timeout_s)
         self._prompts = PromptStream(
             self._task, recipe.seed, PassRateTable(recipe.filters.no_positive_resampling)
         )
@@ -64,7 +67,7 @@ class Trainer:
         self._meter = Meter(recipe.devices_held, recipe.compute_unit, self._flop_counter())
         self._checkpoints = CheckpointStore(folder / "checkpoints", recipe.checkpoint.keep)
         self._rollouts: Rollouts | None = None
-        self._evaluation: dict[str, Any] | None = None  # the newest one, kept until it is published
+        self._evaluations: list[dict[str, Any]] = []  # the newest step's, kept until they are published
         self._last_progress_s = 0.0
         self.step = 0
 
@@ -82,12 +85,11 @@ class Trainer:
                     self._evaluate()
                 elif self.step % self._recipe.checkpoint.every_steps == 0:
                     self._checkpoint()
-            assert self._evaluation is not None
-            return float(self._evaluation["pass_rate"])
+            return float(self._evaluations[0]["pass_rate"])
         finally:
             if self._rollouts is not None:
                 self._rollouts.close()
-            self._grader.close()
+            self._exams.close()
 
     def _train_one_step(self, rollouts: Rollouts) -> None:
         groups = rollouts.next_batch(self.step)
@@ -121,55 +123,72 @@ class Trainer:
     def _make_rollouts(self) -> Rollouts:
         """Starts the generator and refuses to go on when it disagrees with the trainer."""
         prompts = self._task.heldout_prompts()[:8]
-        if not isinstance(self._recipe.pipeline, PipelineRl):
+        pipeline = self._recipe.pipeline
+        if isinstance(pipeline, PpoOffPolicy) and pipeline.generator == "transformers":
             probe(self.model, self._generator, prompts)
-            return OffPolicyBatches(self._recipe, self._prompts, self._generator, self._grader)
-        generator = GeneratorProcess(
-            self._recipe, self.model, self.step, self._task.alphabet, self._max_length
+            return OffPolicyBatches(self._recipe, self._prompts, self._generator, self._grader, self.model)
+        generator = GeneratorPool(
+            self._recipe, self.model, self.step, self._tokenizer.alphabet, self._max_length
         )
         try:
             probe_across_push(self.model, generator, self.step, prompts)
         except BaseException:
             generator.close()
             raise
-        return PipelinedBatches(self._recipe, self._prompts, generator, self._grader, self.model)
+        kind = PipelinedBatches if isinstance(pipeline, PipelineRl) else OffPolicyBatches
+        return kind(self._recipe, self._prompts, generator, self._grader, self.model)
 
     def _evaluate(self) -> None:
-        """Scores the held-out prompts, writes a checkpoint, and only then publishes the score."""
+        """Scores the held-out prompts, writes a checkpoint, and only then publishes the scores."""
         assert self._rollouts is not None
         self._rollouts.pause()
         with self._meter.evaluation():
-            score = evaluate(
-                self._generator, self._grader, self._task, self._recipe.evaluation.samples_per_prompt,
-                self.step, self._recipe.seed,
-            )  # fmt: skip
+            scores = [
+                evaluate(
+                    self._generator, exam.grader, exam.task, self._recipe.evaluation.samples_per_prompt,
+                    self.step, self._recipe.seed,
+                )
+                for exam in self._exams.all
+            ]  # fmt: skip
         self._rollouts.resume()
-        self._evaluation = score.as_event(self._recipe.benchmark, self.step, self._meter.compute())
+        compute = self._meter.compute()
+        self._evaluations = [
+            score.as_event(exam.name, self.step, compute)
+            for exam, score in zip(self._exams.all, scores, strict=True)
+        ]
         self._checkpoint()
         self._publish()
 
     def _publish(self) -> None:
-        """Writes the newest evaluation to the event log, unless it is there already."""
-        if self._evaluation and self._evaluation["step"] not in self._events.evaluated_steps():
-            self._events.append("evaluation", self._evaluation)
-            log.info("step %d: held-out pass rate %.3f", self.step, self._evaluation["pass_rate"])
+        """Writes the newest evaluations to the event log, unless they are there already."""
+        published = self._events.evaluated()
+        for evaluation in self._evaluations:
+            if (evaluation["benchmark"], evaluation["step"]) not in published:
+                self._events.append("evaluation", evaluation)
+                log.info(
+                    "step %d: %s: held-out pass rate %.3f",
+                    self.step, evaluation["benchmark"], evaluation["pass_rate"],
+                )  # fmt: skip
 
     def _checkpoint(self) -> None:
         assert self._rollouts is not None
         state = {
             "meter": self._meter.state(),
             "rollouts": self._rollouts.state(),
-            "evaluation": self._evaluation,
+            "evaluations": self._evaluations,
+            "questions": self._exams.fingerprint,
         }
         weights = parameters_of(self.model)
         self._checkpoints.save(Checkpoint(self.step, weights, self._learner.state(), state))
 
     def _restore(self, checkpoint: Checkpoint) -> None:
+        if checkpoint.state["questions"] != self._exams.fingerprint:
+            raise InputError("task: the questions are not those that this run began with; use a new folder")
         load_parameters(self.model, checkpoint.weights)
         self._learner.load_state(checkpoint.optimizer)
         self._meter.load_state(checkpoint.state["meter"])
         self._meter.count_lost_hours(self._events.last_value(self._recipe.compute_unit))
-        self._evaluation = checkpoint.state["evaluation"]
+        self._evaluations = checkpoint.state["evaluations"]
         self.step = checkpoint.step
 
     def _report_progress(self, groups: list[Group], update: UpdateStats, rollouts: Rollouts) -> None:
@@ -197,9 +216,6 @@ class Trainer:
             self.step, self._recipe.steps, stats["reward_mean"], update.loss, update.grad_norm,
             stats["lag_mean"],
         )  # fmt: skip
-
-    def _longest_prompt(self) -> int:
-        return max(len(self._tokenizer.encode_prompt(p.text)) for p in self._task.heldout_prompts())
 
     def _flop_counter(self) -> FlopCounter:
         spec = self._recipe.model

@@ -32,7 +32,7 @@ from runners.trainer.tokenizer import CharTokenizer
 
 log = logging.getLogger(__name__)
 
-_FORMAT = "3"  # raise it when this file or the model's construction changes what is made
+_FORMAT = "4"  # raise it when this file or the model's construction changes what is made
 _CHECK_EVERY_STEPS = 10
 _WARMUP_STEPS = 50
 _AVERAGE_DECAY = 0.9  # averages about ten steps: the last step's own noise is not what RL should start from
@@ -43,9 +43,11 @@ def cache_folder() -> Path:
     return Path(os.environ.get("RLCAST_CACHE") or Path.home() / ".cache" / "rlcast")
 
 
-def cache_key(recipe: Recipe) -> str:
-    task = recipe.task.model_dump_json(exclude={"grader_timeout_s"})
-    made_from = f"{_FORMAT} {recipe.model.model_dump_json()} {task} {recipe.sampling.max_new_tokens}"
+def cache_key(recipe: Recipe, task: Task, tokenizer: CharTokenizer) -> str:
+    spec = recipe.task.model_dump_json(exclude={"grader_timeout_s"})
+    questions = f"{task.fingerprint} {tokenizer.alphabet}"
+    model, limit = recipe.model.model_dump_json(), recipe.sampling.max_new_tokens
+    made_from = f"{_FORMAT} {model} {spec} {questions} {limit}"
     return hashlib.sha256(made_from.encode()).hexdigest()[:20]
 
 
@@ -54,9 +56,11 @@ def warm_start(model: Policy, recipe: Recipe, task: Task, tokenizer: CharTokeniz
 
     Two processes that need the same start at the same time make it once: the second waits for the lock.
     """
+    if recipe.model.warm_start is None:
+        return
     folder = cache_folder() / "warm-starts"
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{cache_key(recipe)}.safetensors"
+    file = folder / f"{cache_key(recipe, task, tokenizer)}.safetensors"
     with _locked(file.with_suffix(".lock"), stop):
         if not file.exists():
             # In float32 whatever the recipe's precision: recipes that differ in it start from one model.
@@ -88,6 +92,7 @@ def _locked(path: Path, stop: StopFlag) -> Iterator[None]:
 def _make(model: Policy, recipe: Recipe, task: Task, tokenizer: CharTokenizer, stop: StopFlag) -> None:
     """Trains until the averaged weights reach the asked pass rate, and leaves `model` at those."""
     plan = recipe.model.warm_start
+    assert plan is not None
     optimizer = torch.optim.AdamW(model.parameters(), lr=plan.learning_rate, betas=(0.9, 0.95))
     average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(_AVERAGE_DECAY))
     averaged = cast(Policy, average.module)

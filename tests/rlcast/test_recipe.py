@@ -28,7 +28,7 @@ def test_a_name_is_enough() -> None:
 def test_the_kind_may_be_left_out_where_it_is_the_default() -> None:
     recipe = Recipe.model_validate({"name": "a", "loss": {"cispo_cap": 4}, "pipeline": {"k": 2}})
     assert recipe.loss.model_dump() == {"kind": "cispo", "cispo_cap": 4.0, "floor": 0.0}
-    assert recipe.pipeline.model_dump() == {"mode": "ppo-off-policy", "k": 2}
+    assert recipe.pipeline.model_dump() == {"mode": "ppo-off-policy", "k": 2, "generator": "transformers"}
 
 
 def test_yaml_round_trip_keeps_every_value() -> None:
@@ -94,6 +94,33 @@ def test_what_is_not_a_mapping_is_one_line(text: str) -> None:
             "recipe",
             "needs 14 tokens",
         ),
+        (
+            {"name": "a", "task": {"kind": "reasoning-gym", "generator": "chainsum"}},
+            "task.generator",
+            "did you mean `chain_sum`?",
+        ),
+        ({"name": "a", "task": {"kind": "jsonl", "file": "../etc/passwd.jsonl"}}, "task.file", "pattern"),
+        (
+            {"name": "a", "task": {"kind": "python", "entry_point": "os.system"}},
+            "task.entry_point",
+            "pattern",
+        ),
+        (
+            {"name": "a", "also_evaluate": [{"name": "b", "task": {"kind": "arithmetic", "digit": 2}}]},
+            "also_evaluate.0.task.digit",
+            "did you mean `digits`?",
+        ),
+        (
+            {"name": "a", "also_evaluate": [{"name": "b", "task": {"kind": "chess"}}]},
+            "also_evaluate.0.task",
+            "use one of `arithmetic`, `reasoning-gym`",
+        ),
+        (
+            {"name": "a", "pipeline": {"generator": "vllm"}, "model": {"head_dim": 16}},
+            "recipe",
+            "multiple of 32",
+        ),
+        ({"name": "a", "pipeline": {"generator": "sglang"}}, "pipeline.generator", "'vllm'"),
         ({"name": "a", "precision": {"fp32_head": False}}, "precision", "needs compute: bfloat16"),
         ({"name": "../../etc"}, "name", "pattern"),
         ({}, "name", "required"),

@@ -15,7 +15,8 @@ import torch
 
 from rlcast.recipe import Recipe
 from runners.trainer.children import ChildDied, TimedOut
-from runners.trainer.generator_process import GeneratorProcess, Request
+from runners.trainer.generator_pool import GeneratorPool
+from runners.trainer.messages import Request
 from runners.trainer.model import build_model
 from runners.trainer.probe import check_agreement, mean_gap, probe_across_push
 from runners.trainer.prompts import PassRateTable, PromptStream
@@ -45,8 +46,8 @@ def model(recipe: Recipe, task: ArithmeticTask) -> torch.nn.Module:
 
 
 @pytest.fixture
-def generator(recipe: Recipe, task: ArithmeticTask, model: torch.nn.Module) -> Iterator[GeneratorProcess]:
-    process = GeneratorProcess(recipe, model, 0, task.alphabet, 16)
+def generator(recipe: Recipe, task: ArithmeticTask, model: torch.nn.Module) -> Iterator[GeneratorPool]:
+    process = GeneratorPool(recipe, model, 0, task.alphabet, 16)
     yield process
     process.close()
 
@@ -56,7 +57,7 @@ class NoGrader:
 
 
 def test_lag_is_bounded_and_every_prompt_is_used_once_in_order(
-    recipe: Recipe, task: ArithmeticTask, model: torch.nn.Module, generator: GeneratorProcess
+    recipe: Recipe, task: ArithmeticTask, model: torch.nn.Module, generator: GeneratorPool
 ) -> None:
     stream = PromptStream(task, 0, PassRateTable(None))
     rollouts = PipelinedBatches(recipe, stream, generator, NoGrader(), model)
@@ -74,7 +75,7 @@ def test_lag_is_bounded_and_every_prompt_is_used_once_in_order(
 
 
 def test_new_weights_are_used_in_the_middle_of_a_completion(
-    recipe: Recipe, task: ArithmeticTask, model: torch.nn.Module, generator: GeneratorProcess
+    recipe: Recipe, task: ArithmeticTask, model: torch.nn.Module, generator: GeneratorPool
 ) -> None:
     prompt = task.train_prompt(0, 0)
     seen: set[int] = set()
@@ -91,7 +92,7 @@ def test_new_weights_are_used_in_the_middle_of_a_completion(
 
 
 def test_probe_passes_and_notices_weights_that_did_not_arrive(
-    task: ArithmeticTask, model: torch.nn.Module, generator: GeneratorProcess
+    task: ArithmeticTask, model: torch.nn.Module, generator: GeneratorPool
 ) -> None:
     prompts = task.heldout_prompts()
     probe_across_push(model, generator, 0, prompts)
@@ -104,7 +105,7 @@ def test_probe_passes_and_notices_weights_that_did_not_arrive(
 
 
 def test_a_paused_generator_waits_and_a_dead_one_is_named(
-    task: ArithmeticTask, generator: GeneratorProcess
+    task: ArithmeticTask, generator: GeneratorPool
 ) -> None:
     prompt = task.train_prompt(0, 0)
     generator.pause()
