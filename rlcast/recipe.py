@@ -114,7 +114,7 @@ class Recipe(Part):
     def devices_held(self) -> int:
         """Cores (or GPUs) that the run holds, generators and trainers together."""
         generators = self.pipeline.generators if isinstance(self.pipeline, PipelineRl) else 0
-        return self.devices.threads + generators * self.generator_threads
+        return self.devices.trainers * self.devices.threads + generators * self.generator_threads
 
     @property
     def generator_threads(self) -> int:

@@ -286,7 +286,11 @@ class Precision(Part):
 
 
 class Devices(Part):
-    """What the run holds. On `cpu`, `threads` cores are counted as held for as long as it trains."""
+    """What the run holds: `trainers` ranks share the model and each batch, and each has `threads` cores.
+
+    All of them are counted as held for as long as it trains.
+    """
 
     device: Literal["cpu"] = "cpu"
     threads: PositiveInt = 1
+    trainers: Annotated[int, Field(ge=1, le=1024)] = 1

@@ -18,6 +18,7 @@ from rlcast.errors import InputError
 from rlcast.recipe import Recipe, recipe_errors
 from runners.trainer.events import EventLog
 from runners.trainer.stopping import StopFlag, Stopped
+from runners.trainer.torchrun import torchrun_rank
 
 EXIT_FINISHED, EXIT_FAILED, EXIT_USAGE, EXIT_STOPPED = 0, 1, 2, 143
 
@@ -28,13 +29,19 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _parse(argv)
     try:
         recipe = _read_recipe(arguments.recipe)
-        _check_folder(arguments.out, arguments.resume, recipe)
+        if not torchrun_rank():
+            _check_folder(arguments.out, arguments.resume, recipe)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         return EXIT_USAGE
     logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
     # Before torch is imported: its threads are taken when it loads.
     os.environ["OMP_NUM_THREADS"] = str(recipe.devices.threads)
+    if torchrun_rank():
+        from runners.trainer.ranks import follow_torchrun
+
+        follow_torchrun(recipe)
+        return EXIT_FINISHED
     return _train(recipe, arguments.out)
 
 

@@ -63,6 +63,17 @@ class Child:
         except (EOFError, BrokenPipeError, ConnectionResetError) as error:
             raise self._death() from error
 
+    @property
+    def sentinel(self) -> int:
+        """Becomes ready when the process ends, for `multiprocessing.connection.wait`."""
+        return self._process.sentinel
+
+    def check(self, patience_s: float = 0.0) -> None:
+        """Raises `ChildDied` when the process has ended, or does within `patience_s`."""
+        self._process.join(timeout=patience_s)
+        if not self._process.is_alive():
+            raise self._death()
+
     def _death(self) -> ChildDied:
         self._process.join(timeout=5)
         return ChildDied(f"{self.name}: the process died ({_describe(self._process.exitcode)})")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait
+from typing import Any
 
 import torch
 
@@ -29,6 +30,8 @@ class GeneratorPool:
         self._generators: list[GeneratorProcess] = []
         self._in_flight = [0] * count
         self._busy_seconds = [0.0] * count
+        self._watched: list[Any] = []
+        self._check: Callable[[], None] = lambda: None
         try:
             for i in range(count):
                 name = "generator" if count == 1 else f"generator {i + 1}"
@@ -41,6 +44,10 @@ class GeneratorPool:
             self.close()
             raise
 
+    def watch(self, watched: list[Any], check: Callable[[], None]) -> None:
+        """While waiting for groups, also looks at `watched`, and calls `check` when one of them is ready."""
+        self._watched, self._check = watched, check
+
     def request(self, requests: Sequence[Request]) -> None:
         shares: list[list[Request]] = [[] for _ in self._generators]
         for request in requests:
@@ -52,7 +59,9 @@ class GeneratorPool:
 
     def receive(self, timeout_s: float = GROUP_TIMEOUT_S) -> list[Finished]:
         """The next finished groups, in any order; `busy_seconds` is the mean over the generators."""
-        ready = wait([generator.connection for generator in self._generators], timeout_s)
+        ready = wait([*(g.connection for g in self._generators), *self._watched], timeout_s)
+        if any(watched in ready for watched in self._watched):
+            self._check()
         if not ready:
             raise TimedOut(f"generator: no finished group within {timeout_s:g} s")
         i = next(i for i, generator in enumerate(self._generators) if generator.connection in ready)

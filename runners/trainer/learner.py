@@ -14,6 +14,8 @@ from runners.trainer.batch import Batch, make_batch
 from runners.trainer.losses import token_losses
 from runners.trainer.types import Group
 
+Part = tuple[float, Float[Tensor, " token"]]  # a micro-batch's share of the loss, its tokens' ratios
+
 
 @dataclass(frozen=True)
 class UpdateStats:
@@ -62,6 +64,18 @@ class Learner:
             weight_decay=plan.weight_decay,
         )
 
+    def start(self) -> None:
+        """Called once the model has the weights that training begins with."""
+
+    def watched(self) -> list[Any]:
+        """What `multiprocessing.connection.wait` may wait for beside other things: see `check`."""
+        return []
+
+    def check(self) -> None:
+        """Raises when a process that takes part in the updates has died."""
+
+    def close(self) -> None: ...
+
     def update(self, groups: list[Group], step: int) -> UpdateStats:
         """The update number `step` (from 0). Without any signal in the batch the weights stay as they are."""
         batch = make_batch(groups, self._recipe, self._pad_id)
@@ -69,25 +83,39 @@ class Learner:
             return UpdateStats(loss=0.0, grad_norm=0.0, rows=0, trained_tokens=0, ess=1.0)
         self._set_learning_rate(step)
         self.optimizer.zero_grad(set_to_none=True)
-        parts = [self._accumulate(part) for part in batch.split(self._max_rows)]
-        grad_norm = torch.nn.utils.clip_grad_norm_(
-            self._model.parameters(), self._recipe.optimizer.max_grad_norm, error_if_nonfinite=True
-        )
+        parts = [self._accumulate(part) for part in self._own_rows(batch).split(self._max_rows)]
+        grad_norm = self._clip_gradients()
         self.optimizer.step()
+        parts = self._parts_of_all_ranks(parts)
         return UpdateStats(
             loss=sum(loss for loss, _ in parts),
-            grad_norm=float(grad_norm),
+            grad_norm=grad_norm,
             rows=len(batch),
             trained_tokens=batch.token_ids.numel(),
             ess=effective_sample_size(torch.cat([ratios for _, ratios in parts])),
         )
 
-    def _accumulate(self, batch: Batch) -> tuple[float, Float[Tensor, " token"]]:
+    _gradient_scale = 1.0
+
+    def _own_rows(self, batch: Batch) -> Batch:
+        return batch
+
+    def _parts_of_all_ranks(self, parts: list[Part]) -> list[Part]:
+        return parts
+
+    def _clip_gradients(self) -> float:
+        """Returns the norm before clipping. Raises `RuntimeError` when it is not finite."""
+        norm = torch.nn.utils.clip_grad_norm_(
+            self._model.parameters(), self._recipe.optimizer.max_grad_norm, error_if_nonfinite=True
+        )
+        return float(norm)
+
+    def _accumulate(self, batch: Batch) -> Part:
         """Adds a part's gradient. Returns its share of the loss and the ratios of its trained tokens."""
         logprobs = token_logprobs(self._model, batch.token_ids)
         losses = token_losses(self._recipe.loss, logprobs, batch.old_logprobs, batch.advantages, batch.mask)
         loss = (losses.sum(dim=1) * batch.weights).sum()
-        loss.backward()
+        (loss * self._gradient_scale).backward()
         ratios = (logprobs.detach() - batch.old_logprobs)[batch.mask].exp()
         return float(loss.detach()), ratios
 

@@ -19,11 +19,12 @@ from runners.trainer.events import EventLog
 from runners.trainer.flops import FlopCounter
 from runners.trainer.generator import TorchGenerator, interruption_of
 from runners.trainer.generator_pool import GeneratorPool
-from runners.trainer.learner import Learner, UpdateStats
+from runners.trainer.learner import UpdateStats
 from runners.trainer.meter import Meter
 from runners.trainer.model import build_model, load_parameters, parameters_of
 from runners.trainer.probe import probe, probe_across_push
 from runners.trainer.prompts import PassRateTable, PromptStream
+from runners.trainer.ranks import make_learner
 from runners.trainer.rollouts import OffPolicyBatches, PipelinedBatches, Rollouts
 from runners.trainer.stats import rollout_stats
 from runners.trainer.stopping import StopFlag, Stopped
@@ -63,7 +64,7 @@ class Trainer:
         self._prompts = PromptStream(
             self._task, recipe.seed, PassRateTable(recipe.filters.no_positive_resampling)
         )
-        self._learner = Learner(self.model, recipe, self._tokenizer.pad_id)
+        self._learner = make_learner(self.model, recipe, self._tokenizer, self._max_length)
         self._meter = Meter(recipe.devices_held, recipe.compute_unit, self._flop_counter())
         self._checkpoints = CheckpointStore(folder / "checkpoints", recipe.checkpoint.keep)
         self._rollouts: Rollouts | None = None
@@ -90,6 +91,7 @@ class Trainer:
             if self._rollouts is not None:
                 self._rollouts.close()
             self._exams.close()
+            self._learner.close()
 
     def _train_one_step(self, rollouts: Rollouts) -> None:
         groups = rollouts.next_batch(self.step)
@@ -110,6 +112,7 @@ class Trainer:
                 "progress", {"step": 0, "total_steps": self._recipe.steps, "phase": "warm-start"}
             )
             warm_start(self.model, self._recipe, self._task, self._tokenizer, self._stop)
+            self._learner.start()
             self._rollouts = self._make_rollouts()
             self._evaluate()
         else:
@@ -130,6 +133,7 @@ class Trainer:
         generator = GeneratorPool(
             self._recipe, self.model, self.step, self._tokenizer.alphabet, self._max_length
         )
+        generator.watch(self._learner.watched(), self._learner.check)
         try:
             probe_across_push(self.model, generator, self.step, prompts)
         except BaseException:
@@ -185,6 +189,7 @@ class Trainer:
         if checkpoint.state["questions"] != self._exams.fingerprint:
             raise InputError("task: the questions are not those that this run began with; use a new folder")
         load_parameters(self.model, checkpoint.weights)
+        self._learner.start()
         self._learner.load_state(checkpoint.optimizer)
         self._meter.load_state(checkpoint.state["meter"])
         self._meter.count_lost_hours(self._events.last_value(self._recipe.compute_unit))
