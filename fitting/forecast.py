@@ -134,13 +134,19 @@ def fit_mixture(
     names = list(PRIOR) if options.law == AUTO else [options.law]
     parts = [_part(name, curve, series, options, evaluation_sd, salt) for salt, name in enumerate(names)]
     if options.law == AUTO:
-        likelihoods = {part.law.name: part.draws.ln_likelihood for part in parts}
+        likelihoods = {part.law.name: _likelihood(part, series) for part in parts}
         weight = weights(series, likelihoods, options.seed)
     else:
         weight = {part.law.name: 1.0 for part in parts}
     kept = [part for part in parts if weight[part.law.name] > 0]
     rng = np.random.default_rng([options.seed, 99])
     return Mixture.of(kept, [weight[part.law.name] for part in kept], options.replicates, rng)
+
+
+def _likelihood(part: Part, series: Series) -> float | None:
+    """The part's ln likelihood, for as many points as every law can use: some cannot use those at zero compute."""
+    found, seen = part.draws.ln_likelihood, int((series.ln_c > LN_BEFORE_RL).sum())
+    return found * seen / len(series) if found is not None and part.law.at_zero else found
 
 
 def _part(

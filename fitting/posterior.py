@@ -1,14 +1,14 @@
-"""What the points say of a law's parameters: the posterior under AR(1) noise, by exact integration on grids.
+"""What the points say of a law's parameters: the posterior under correlated noise, by exact integration on grids.
 
 Every law here is linear in its coefficients given psi (one or two exponents and midpoints). For each psi of
-a grid and each autocorrelation rho of a grid, coefficients and noise variance are integrated in closed form
-(the normal-inverse-gamma linear model: Gelman et al., Bayesian Data Analysis, 3rd ed., chapter 14); the grid
-zooms in on where the posterior is. Nothing is linearised, there is no optimiser to fail, and an asymptote that
-the points do not bound keeps its long tail. Treating rho as unknown is what makes short, correlated runs
-wide enough: a plain bootstrap takes the little that a fit leaves over for the noise.
+a grid and each setting of the noise (`fitting.correlation`), coefficients and noise variance are integrated in
+closed form (the normal-inverse-gamma linear model: Gelman et al., Bayesian Data Analysis, 3rd ed., chapter 14);
+the grid zooms in on where the posterior is. Nothing is linearised, there is no optimiser to fail, and an
+asymptote that the points do not bound keeps its long tail. Treating the autocorrelation as unknown is what makes
+short, correlated runs wide enough: a plain bootstrap takes the little that a fit leaves over for the noise.
 
-Priors: coefficients flat within their bounds, psi as the law says, rho as `RHO_PRIOR`, and the noise sd as
-`PRIOR_DOF` residuals of `PRIOR_SD`.
+Priors: coefficients within their bounds by Jeffreys' rule given psi, psi as the law says, the noise's settings
+as `correlation.SETTINGS`, and its sd as `PRIOR_DOF` residuals of `PRIOR_SD`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from fitting.correlation import SETTINGS, transform, variances
 from fitting.curve import Floats
 from fitting.laws.base import Law
 
-PRIOR_DOF = 2.0
-
-PRIOR_SD = 0.005
+#: What is assumed of the noise sd beforehand, as so many residuals of that size: about that of published runs.
+PRIOR_DOF, PRIOR_SD = 2.0, 0.005
 
 _GRID = (24, 16)  # nodes of the first and second psi
 _LINE = 60  # nodes where psi has one dimension
@@ -62,12 +61,9 @@ class Draws:
 
 @dataclass(frozen=True)
 class _Solved:
-    """The linear model at nodes x rhos: coefficients [J, R, p], their unit covariance [J, R, p, p], residual sum
-    of squares with the prior's part [J, R], and ln of the marginal likelihood [J, R]."""
+    """The linear model at J nodes and K settings of the noise: ln of the posterior weight of each [J, K], and ln of
+    the best likelihood among all, up to a constant of the points."""
 
-    coef: Floats
-    covariance: Floats
-    sse: Floats
     ln_weight: Floats
     ln_likelihood: float
 
@@ -122,7 +118,7 @@ def _nodes(low: Floats, high: Floats, free: int, fixed: Floats | None) -> tuple[
 
 
 def _weigh(law: Law, series: Series, psi: Floats) -> _Solved:
-    """Solves the linear model at every psi [J, q] and rho."""
+    """Solves the linear model at every psi [J, q] under every setting of the noise."""
     basis = law.basis(psi, series.ln_c) / series.spread
     target = (series.rate - law.offset) / series.spread
     p, n = basis.shape[-2:]
@@ -144,7 +140,7 @@ def _weigh(law: Law, series: Series, psi: Floats) -> _Solved:
     ln_weight = -0.5 * dof * np.log(sse) - 0.5 * ln_det
     ln_weight = ln_weight + np.log(SETTINGS.probability) + law.ln_prior(psi)[:, None]
     ln_weight = ln_weight + _ln_mass(law, coef[..., -1], np.sqrt(covariance[..., -1, -1] * sse / dof))
-    return _Solved(coef, covariance, sse, ln_weight, ln_likelihood)
+    return _Solved(ln_weight, ln_likelihood)
 
 
 def _ln_mass(law: Law, centre: Floats, sd: Floats) -> Floats:
