@@ -81,7 +81,7 @@ class Recipe(Part):
             for part, (tag, value) in defaults.items()
             if isinstance(data.get(part), dict)
         }
-        return {**data, **filled}
+        return {"benchmark": _benchmark_of(data.get("task")), **data, **filled}
 
     @model_validator(mode="after")
     def _interruption_leaves_room(self) -> Recipe:
@@ -146,6 +146,13 @@ class Recipe(Part):
         Raises `InputError` when there is no readable mapping, `ValidationError` when a field is wrong.
         """
         return cls.model_validate(load_mapping(source))
+
+
+def _benchmark_of(task: Any) -> str:
+    """The name of a task's held-out questions, when the recipe gives none: two tasks never share a curve."""
+    about = task.model_dump() if isinstance(task, BaseModel) else task if isinstance(task, dict) else {}
+    name = about.get("generator") or about.get("file") or about.get("entry_point") or "arithmetic"
+    return f"{str(name)[:180].removesuffix('.jsonl')}-heldout"
 
 
 def load_mapping(source: Path | str) -> dict[str, Any]:

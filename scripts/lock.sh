@@ -8,7 +8,7 @@ trap 'rm -rf "$folder"' EXIT
 pip=("$folder/bin/python" -m pip --disable-pip-version-check)
 torch="$(grep -i '^torch==' requirements.lock 2>/dev/null || echo torch==2.13.0)"
 "${pip[@]}" install -q "$torch"
-"${pip[@]}" install -q '.[service,runner-cpu,trl,dev]'
+"${pip[@]}" install -q '.[service,runner-cpu,tasks,trl,dev]'
 {
   echo "# Versions that work together, for every machine: used as constraints by scripts/install.sh."
   echo "# Made by: make lock"

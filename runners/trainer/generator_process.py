@@ -52,9 +52,10 @@ class GeneratorProcess:
         self._running = context.Event()
         self._running.set()
         self._mailbox.push(model, version)
-        self._folder = tempfile.TemporaryDirectory(prefix="rlcast-weights-")
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
         arguments = (recipe, alphabet, max_length, self._mailbox, self._running)
         if recipe.pipeline.generator == "vllm":
+            self._folder = tempfile.TemporaryDirectory(prefix="rlcast-weights-")
             place = (index, Path(self._folder.name), recipe.generator_threads)
             self._child = Child(name, _serve_vllm, *arguments, *place, may_have_children=True)
         else:
@@ -92,7 +93,8 @@ class GeneratorProcess:
 
     def close(self) -> None:
         self._child.close()
-        self._folder.cleanup()
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 class _Worker:

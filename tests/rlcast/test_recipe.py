@@ -160,3 +160,22 @@ def test_shipped_recipes_are_valid_and_the_two_of_the_demo_differ_in_one_ingredi
     assert differing == {"name", "description", "loss"}
     plan = shipped["tiny-cispo"].evaluation
     assert sum(plan.is_due(step, 300) for step in range(301)) >= 15
+
+
+def test_the_example_for_two_hosts_counts_all_its_cores() -> None:
+    example = Path(__file__).parents[2] / "examples" / "recipes" / "two-hosts.yaml"
+    assert Recipe.from_yaml(example).devices_held == 8 * 1 + 2 * 2
+
+
+@pytest.mark.parametrize(
+    ("task", "benchmark"),
+    [
+        ({"digits": 2, "train_prompts": 100}, "arithmetic-heldout"),
+        ({"kind": "reasoning-gym", "generator": "gcd"}, "gcd-heldout"),
+        ({"kind": "jsonl", "file": "maths.jsonl"}, "maths-heldout"),
+        ({"kind": "python", "entry_point": "ours.tasks:riddles"}, "ours.tasks:riddles-heldout"),
+    ],
+)
+def test_a_benchmark_without_a_name_is_named_after_its_task(task: dict, benchmark: str) -> None:
+    assert Recipe.model_validate({"name": "a", "task": task}).benchmark == benchmark
+    assert Recipe.model_validate({"name": "a", "task": task, "benchmark": "b"}).benchmark == "b"

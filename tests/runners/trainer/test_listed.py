@@ -26,12 +26,12 @@ def write_questions(folder: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def test_the_names_in_recipes_are_those_of_the_library() -> None:
-    from reasoning_gym.factory import DATASETS
-
+    DATASETS = pytest.importorskip("reasoning_gym.factory", reason="needs rlcast[tasks]").DATASETS
     assert set(REASONING_GYM) == set(DATASETS)
 
 
 def test_reasoning_gym_grades_with_its_own_scorer_and_holds_out_by_seed() -> None:
+    pytest.importorskip("reasoning_gym", reason="needs rlcast[tasks]")
     spec = ReasoningGym(
         kind="reasoning-gym", generator="chain_sum", train_prompts=40, heldout_prompts=10,
         options={"max_terms": 2, "max_digits": 2},
@@ -50,6 +50,7 @@ def test_reasoning_gym_grades_with_its_own_scorer_and_holds_out_by_seed() -> Non
 
 
 def test_too_few_different_questions_and_wrong_options_are_refused() -> None:
+    pytest.importorskip("reasoning_gym", reason="needs rlcast[tasks]")
     coins = {"kind": "reasoning-gym", "generator": "chain_sum"}
     with pytest.raises(InputError, match=r"task\.options: chain_sum"):
         make_task(ReasoningGym.model_validate({**coins, "options": {"no_such_option": 1}}))

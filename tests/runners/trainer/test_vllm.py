@@ -20,6 +20,8 @@ from runners.trainer.generator_pool import GeneratorPool
 from runners.trainer.messages import Request
 from runners.trainer.model import Policy, build_model
 from runners.trainer.probe import check_agreement, mean_gap, probe_across_push
+from runners.trainer.prompts import PassRateTable, PromptStream
+from runners.trainer.rollouts import OffPolicyBatches
 from runners.trainer.tasks import ArithmeticTask
 from runners.trainer.tokenizer import CharTokenizer
 from runners.trainer.types import Sample
@@ -112,6 +114,27 @@ def test_new_weights_arrive_in_the_middle_of_completions_and_all_go_on(
     generator.push(model, 500)
     [group] = generator.generate([task.train_prompt(1, 0)], 16, seed=0)
     assert {version for sample in group.samples for version in sample.versions} == {500}
+
+
+class NoGrader:
+    def grade(self, groups: object) -> None: ...
+
+
+@needs_vllm
+def test_batches_that_take_turns_with_training_come_from_the_newest_weights(
+    small_recipe: Callable[..., Recipe], recipe: Recipe, task: ArithmeticTask, generator: GeneratorPool
+) -> None:
+    turns = small_recipe(pipeline={"mode": "ppo-off-policy", "generator": "vllm"}, model=HEADS, steps=1000)
+    policy = model_of(recipe, task)
+    stream = PromptStream(task, 0, PassRateTable(None))
+    batches = OffPolicyBatches(turns, stream, generator, NoGrader(), policy)
+    for step in (700, 701):
+        with torch.no_grad():
+            for parameter in policy.parameters():
+                parameter.mul_(0.9)
+        groups = batches.next_batch(step)
+        assert {version for sample in samples_of(groups) for version in sample.versions} == {step}
+        assert mean_gap(policy, groups) < 1e-4
 
 
 @needs_vllm
