@@ -75,7 +75,7 @@ def test_a_forecast_is_scored_when_the_run_gets_there(
     record = service.api("GET", "/track-record")
     assert (record["n_scored"], record["n_open"]) == (1, 1)
     [group] = record["groups"]
-    assert (group["law"], group["fraction_seen_to"], group["n"]) == ("sigmoid", 1.0, 1)
+    assert (group["law"], group["fraction_seen_to"], group["n"]) == ("auto", 1.0, 1)
     assert group["mean_absolute_error"] == pytest.approx(abs(target["error"]))
     assert group["level"] == 0.9
 

@@ -13,7 +13,7 @@ from fastapi.routing import iter_route_contexts
 NEEDS = {
     "read": [
         "GET /info", "GET /openapi.json", "GET /recipes", "GET /recipes/{recipe}", "GET /runs",
-        "GET /runs/{run}", "GET /runs/{run}/evaluations", "POST /forecasts", "GET /forecasts",
+        "GET /runs/{run}", "GET /runs/{run}/evaluations", "POST /forecasts", "POST /comparisons", "GET /forecasts",
         "GET /forecasts/{forecast}", "POST /forecasts/{forecast}/verify", "GET /track-record", "GET /gates",
         "GET /gates/{gate}", "GET /baselines", "GET /baselines/{baseline}", "GET /jobs", "GET /jobs/{job}",
         "GET /events", "GET /workers", "GET /workers/{worker}",
