@@ -31,7 +31,7 @@ from web.app import create_app
 
 SCALERL = "/?run=8B-dense-bs2048&max=50000&at=100000"
 QWEN = "/?run=Qwen2.5-7B-base_rollout_n%3D8&run=Qwen2.5-7B-base_rollout_n%3D32&unit=flops"
-WIDE, TALL, PHONE = ({"width": w, "height": h} for w, h in ((1400, 1000), (1400, 1290), (390, 844)))
+WIDE, TALL, PHONE = ({"width": w, "height": h} for w, h in ((1400, 1000), (1400, 1520), (390, 844)))
 #: File, address, window, theme, whether the whole page is taken.
 SHOTS: tuple[tuple[str, str, dict[str, int], str, bool], ...] = (
     ("compare.png", QWEN, TALL, "light", False),
