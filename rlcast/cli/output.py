@@ -110,17 +110,24 @@ def _value(forecast: dict[str, Any], unit: str) -> list[str]:
         return []
     tenth, least = value["next_tenth"], value["diminishing_means"]["gain_below"]
     text = f"10% more compute gains {tenth['gain']:+.4f} ({tenth['low']:+.4f} to {tenth['high']:+.4f})"
-    if (start := value["diminishing_from"])["compute"] is not None:
-        text += f"; less than {least:g} from about {amount(start['compute'])} {unit} on"
-    lines = [text]
-    if pays := value["pays_until"]:
-        until = (
-            f"until about {amount(pays['compute'])} {unit}" if pays["compute"] else "as far as is forecast"
-        )
-        lines.append(
-            f"at this price more compute pays {until} ({interval(pays['low'], pays['high'], amount)})"
-        )
-    return lines
+    last, start = 1.001 * forecast["grid"]["observed_to"], value["diminishing_from"]["compute"]
+    if start is not None:
+        where = "already now" if start <= last else f"from about {amount(start)} {unit} on"
+        text += f"; less than {least:g} {where}"
+    return [text, *_pays(value["pays_until"], last, unit)]
+
+
+def _pays(pays: dict[str, float | None] | None, last: float, unit: str) -> list[str]:
+    """Up to where more compute pays at the asked price."""
+    if pays is None:
+        return []
+    until = pays["compute"]
+    if until is None:
+        return ["at this price more compute pays as far as is forecast"]
+    if until <= last:
+        return ["at this price more compute no longer pays"]
+    ends = interval(pays["low"], pays["high"], amount)
+    return [f"at this price more compute pays until about {amount(until)} {unit} ({ends})"]
 
 
 def _details(forecast: dict[str, Any]) -> list[str]:
