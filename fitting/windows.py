@@ -62,7 +62,8 @@ def window_of(curve: Curve, options: ForecastOptions) -> Bools:
         used &= curve.compute <= options.max_compute
     if options.min_compute == AUTO:
         _check_enough(curve, used)
-        used &= curve.compute >= stable_start(cuts_of(curve, used))
+        start = stable_start(cuts_of(curve, used))
+        used &= (curve.compute >= start) | (curve.compute == 0)
     elif isinstance(options.min_compute, float | int):
         used &= curve.compute >= options.min_compute
     _check_enough(curve, used)

@@ -84,7 +84,7 @@ def _panel(result: Comparison, state: CompareState, theme: Any) -> dict[str, Any
     panel = fragment(
         "_panel.html",
         rows=rows_of(forecasts, theme),
-        headline=headline(forecasts),
+        headline=headline(forecasts, result.pair),
         pair=pair_lines(result.pair),
         at=result.at,
         reach=state.reach,

@@ -86,8 +86,10 @@ def _sentence(text: str, forecast: ForecastDict) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) else ".")
 
 
-def headline(forecasts: Sequence[ForecastDict]) -> str | None:
+def headline(forecasts: Sequence[ForecastDict], pair: Mapping[str, Any] | None = None) -> str | None:
     """Which curve leads at the budget, whether the intervals let one say so, and where the lead changes.
+
+    Where the two curves were compared by the service (`pair`), the lead changes where that says.
 
     None when fewer than two curves have a value there. Intervals that overlap do not prove equality, so
     the sentence says "cannot be told apart", not "are equal".
@@ -97,7 +99,8 @@ def headline(forecasts: Sequence[ForecastDict]) -> str | None:
     if len(ranked) < 2:
         return None
     first, second = ranked[:2]
-    return f"{_lead(first, second)}{_crossing_sentence(first, second)}"
+    crossing = (pair["crossing"] or {}).get("compute") if pair else last_crossing(first, second)
+    return f"{_lead(first, second)}{_crossing_sentence(first, second, crossing)}"
 
 
 def _lead(first: ForecastDict, second: ForecastDict) -> str:
@@ -111,8 +114,7 @@ def _lead(first: ForecastDict, second: ForecastDict) -> str:
     return f"{place}, the leaders cannot be told apart: {values}, and their intervals overlap."
 
 
-def _crossing_sentence(first: ForecastDict, second: ForecastDict) -> str:
-    crossing = last_crossing(first, second)
+def _crossing_sentence(first: ForecastDict, second: ForecastDict, crossing: float | None) -> str:
     if crossing is None:
         return ""
     compute = f"{number_text(float(f'{crossing:.2g}'))} {unit_label(str(first['unit']))}"

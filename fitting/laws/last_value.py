@@ -1,7 +1,7 @@
 """The null: tomorrow's score is the last one, and drifts as a random walk over ln C.
 
 Every law has to beat it. Its only parameter is the last score; how fast it drifts is measured from the run
-(`fitting.drift`).
+(`fitting.parts`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ prompts of unequal difficulty, the same at every checkpoint, 16 samples each), a
 "outliers", a score that is off by 0.02 in 3% of the evaluations. Evaluations come as often as in the published
 runs of that size. A's interval is held against the true A; R(100k) against a fresh evaluation at 100,000
 GPU-hours. "plain" is a residual bootstrap (resample residuals, refit, percentiles) of the same least-squares
-fits, as a reference; "R misses" are those of runs of which A was called identified.
+fits, as a reference. The last two columns are the coverage among runs of which A was called identified.
 """
 
 from __future__ import annotations

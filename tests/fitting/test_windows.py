@@ -31,9 +31,14 @@ def test_auto_leaves_a_run_alone_that_needs_no_cut(make_curve):
     assert found["window"]["n_used"] == found["window"]["n_total"]
 
 
-def test_auto_keeps_an_evaluation_before_rl_only_if_nothing_is_cut(make_curve):
-    curve = make_curve(np.append(0.0, COMPUTE), sd=0.002)
-    assert forecast(curve, ForecastOptions(min_compute="auto")).to_dict()["points"]["used"][0] is True
+def test_auto_keeps_an_evaluation_before_rl(make_curve):
+    """It is R0, and every cut was fitted with it."""
+    high = with_an_early_dip(make_curve, depth=-0.08)
+    curve = Curve(np.append(0.0, high.compute), np.append(0.4, high.pass_rate))
+    found = forecast(curve, ForecastOptions(law="sigmoid", min_compute="auto")).to_dict()
+    assert found["points"]["used"][0] is True
+    assert found["points"]["used"][1] is False
+    assert found["parameters"]["R0"]["value"] == pytest.approx(0.4, abs=0.01)
 
 
 def test_the_report_shows_how_the_fit_moves_with_the_cut(make_curve):
